@@ -1,0 +1,102 @@
+"""A linear constraint on features: weights . phi <= offset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array, Feature
+
+
+@dataclass(frozen=True, eq=False)
+class LinearConstraint:
+    """raw(phi) = weights . phi - offset.
+
+    cost = log(1 + relu(raw)), the paper's activation; with activation "none" the cost is raw
+    itself, signed: the theory's linear class, on which exact FTRL is defined.
+    """
+
+    features: tuple[Feature, ...]
+    weights: Array
+    offset: float
+    activation: Literal["log", "none"] = "log"
+
+    def __post_init__(self) -> None:
+        if self.weights.shape != (len(self.features),):
+            raise InvalidInput(
+                f"{len(self.features)} features need as many weights, got {self.weights.shape}"
+            )
+        if not (np.isfinite(self.weights).all() and np.isfinite(self.offset)):
+            raise InvalidInput("a linear constraint's weights and offset must be finite")
+
+    def raw(self, phi: Array) -> Array:
+        return phi @ self.weights - self.offset
+
+    def cost(self, phi: Array) -> Array:
+        raw = self.raw(phi)
+        return np.log1p(np.maximum(raw, 0)) if self.activation == "log" else raw
+
+    def describe(self) -> str:
+        terms = [
+            (w, f"{abs(w):.4g} {f.name}" if abs(w) != 1 else f.name)
+            for w, f in zip(self.weights, self.features, strict=True)
+            if w != 0
+        ]
+        if not terms:
+            return f"0 <= {self.offset:.4g}"
+        first = ("-" if terms[0][0] < 0 else "") + terms[0][1]
+        rest = "".join((" - " if w < 0 else " + ") + term for w, term in terms[1:])
+        unit = f" {self.features[0].unit}" if len(self.features) == 1 else ""
+        return f"{first}{rest} <= {self.offset:.4g}{unit}"
+
+
+_NUMBER = r"(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)"
+_TERM = re.compile(rf"\s*([+-]?)\s*({_NUMBER})?\s*\*?\s*([A-Za-z_]\w*)?\s*", re.IGNORECASE)
+
+
+def parse_inequality(text: str, features: Sequence[Feature]) -> LinearConstraint:
+    """A linear inequality over feature names: "speed <= 0.75", "0.5 x - y <= 0", "col >= 3"."""
+    sides = re.split(r"<=|>=", text)
+    if len(sides) != 2:
+        raise InvalidInput(f"constraint {text!r}: write one linear inequality with <= or >=")
+    names = [f.name for f in features]
+    left, left_const = _terms(sides[0], names, text)
+    right, right_const = _terms(sides[1], names, text)
+    sign = -1.0 if ">=" in text else 1.0
+    weights = sign * (left - right)
+    if not weights.any():
+        raise InvalidInput(
+            f"constraint {text!r}: no feature in it; features are {', '.join(names)}"
+        )
+    return LinearConstraint(tuple(features), weights, sign * (right_const - left_const))
+
+
+def _terms(side: str, names: list[str], text: str) -> tuple[Array, float]:
+    """Coefficients per feature and the constant of one side of an inequality."""
+    weights, constant, at = np.zeros(len(names)), 0.0, 0
+    while at < len(side):
+        match = _TERM.match(side, at)
+        if match is None or match.end() == at or not (match[2] or match[3]):
+            raise InvalidInput(f"constraint {text!r}: can't read {side[at:].strip()!r}")
+        if at > 0 and not match[1]:
+            raise InvalidInput(
+                f"constraint {text!r}: a + or - is missing before {match[0].strip()!r}"
+            )
+        value = (-1.0 if match[1] == "-" else 1.0) * float(match[2] or 1)
+        if match[3] is None:
+            constant += value
+        elif match[3] in names:
+            weights[names.index(match[3])] += value
+        else:
+            raise InvalidInput(
+                f"constraint {text!r}: there is no feature {match[3]!r}; features are {', '.join(names)}"
+            )
+        at = match.end()
+    if at == 0:
+        raise InvalidInput(f"constraint {text!r}: one side is empty")
+    return weights, constant

@@ -1,0 +1,181 @@
+"""Finite Markov decision processes, and what a policy does in them, exactly.
+
+Arrays are indexed P[s * A + a, s'], r[s, a], pi[t, s, a] (finite horizon) or pi[s, a]
+(discounted), rho[t, s, a] or rho[s, a].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array, Behaviour, Feature, Trajectory
+
+#: Visits per episode below this are rounding, not behaviour: a soft-optimal policy gives
+#: every action some probability, however absurd. One visit in a million episodes.
+NEGLIGIBLE_VISITS = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteMDP:
+    """<S, A, P, r, T> with a start distribution.
+
+    transition: P [S * A, S], rows sum to 1; a row that sums to less ends the episode with the
+    rest of its probability. start [S]; reward [S, A]. Either `horizon` T is given (steps
+    t = 0..T-1 are paid, discount must be 1) or `horizon` is None and `discount` in (0, 1]
+    weighs step t with discount^t.
+    """
+
+    transition: csr_array
+    start: Array
+    reward: Array
+    horizon: int | None
+    discount: float = 1.0
+
+    def __post_init__(self) -> None:
+        S, A = self.reward.shape
+        if self.transition.shape != (S * A, S):
+            raise InvalidInput(
+                f"transition has shape {self.transition.shape}, but reward [{S}, {A}] needs "
+                f"({S * A}, {S}): one row per state-action pair"
+            )
+        if self.start.shape != (S,) or abs(self.start.sum() - 1) > 1e-9 or self.start.min() < 0:
+            raise InvalidInput(f"start must be a distribution over {S} states")
+        if not (np.isfinite(self.reward).all() and np.isfinite(self.transition.data).all()):
+            raise InvalidInput("reward and transition must be finite: found NaN or infinity")
+        rows = np.asarray(self.transition.sum(axis=1)).ravel()
+        if self.transition.data.min(initial=0) < 0 or rows.max() > 1 + 1e-9:
+            worst = int(rows.argmax())
+            raise InvalidInput(
+                f"transition row of state {worst // A}, action {worst % A} is not a distribution "
+                f"(sum {rows[worst]:.6g})"
+            )
+        if self.horizon is not None and (self.horizon < 1 or self.discount != 1):
+            raise InvalidInput("a finite horizon must be at least 1 and goes with discount 1")
+        if not 0 < self.discount <= 1:
+            raise InvalidInput(f"discount must be in (0, 1], got {self.discount}")
+
+    @property
+    def num_states(self) -> int:
+        return self.reward.shape[0]
+
+    @property
+    def num_actions(self) -> int:
+        return self.reward.shape[1]
+
+    @cached_property
+    def transition_t(self) -> csr_array:
+        """P transposed, [S, S * A]: what forward passes multiply with."""
+        return cast(csr_array, self.transition.T.tocsr())
+
+
+def from_tensor(
+    transition: Array, start: Array, reward: Array, horizon: int | None, discount: float = 1.0
+) -> FiniteMDP:
+    """A finite MDP from a dense transition tensor P[s, a, s']."""
+    S, A = reward.shape
+    return FiniteMDP(csr_array(transition.reshape(S * A, S)), start, reward, horizon, discount)
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteTask:
+    """A finite MDP with a name and features phi[s, a, :] of its transitions."""
+
+    name: str
+    mdp: FiniteMDP
+    features: tuple[Feature, ...]
+    phi: Array
+
+    def __post_init__(self) -> None:
+        expected = (*self.mdp.reward.shape, len(self.features))
+        if self.phi.shape != expected:
+            raise InvalidInput(f"task {self.name}: phi has shape {self.phi.shape}, not {expected}")
+
+    @property
+    def horizon(self) -> int | None:
+        return self.mdp.horizon
+
+    @cached_property
+    def points(self) -> tuple[Array, NDArray[np.intp]]:
+        """The distinct rows of phi [n, d], and which of them each (s, a) has [S * A]."""
+        flat = self.phi.reshape(-1, self.phi.shape[-1])
+        features, index = np.unique(flat, axis=0, return_inverse=True)
+        return features, index.ravel()
+
+
+def occupancy(mdp: FiniteMDP, pi: Array) -> Array:
+    """rho_pi: expected visits. pi[t, s, a] -> rho[t, s, a]; pi[s, a] -> discounted rho[s, a]."""
+    if mdp.horizon is None:
+        return _discounted_occupancy(mdp, pi)
+    rho = np.empty((mdp.horizon, *mdp.reward.shape))
+    state = mdp.start
+    for t in range(mdp.horizon):
+        rho[t] = state[:, None] * pi[t]
+        state = mdp.transition_t @ rho[t].ravel()
+    return rho
+
+
+def _discounted_occupancy(mdp: FiniteMDP, pi: Array) -> Array:
+    """Solve d = start + discount * P_pi^T d, then rho = d * pi."""
+    S, A = mdp.reward.shape
+    P = mdp.transition.toarray().reshape(S, A, S)
+    P_pi = np.einsum("sa,sax->sx", pi, P)
+    visits = np.linalg.solve(np.eye(S) - mdp.discount * P_pi.T, mdp.start)
+    return cast(Array, visits[:, None] * pi)
+
+
+def behaviour(task: FiniteTask, rho: Array) -> Behaviour:
+    """What an occupancy measure does, as the game sees it: visits to distinct features."""
+    per_pair = rho.sum(axis=0) if rho.ndim == 3 else rho
+    features, index = task.points
+    visits = np.bincount(index, weights=per_pair.ravel(), minlength=len(features))
+    seen = visits > NEGLIGIBLE_VISITS
+    return Behaviour(
+        features=features[seen],
+        visits=visits[seen],
+        reward=float((per_pair * task.mdp.reward).sum()),
+        reward_se=0.0,
+        length=float(per_pair.sum()),
+        episodes=None,
+    )
+
+
+def rollout(
+    task: FiniteTask, pi: Array, start: int, rng: np.random.Generator, noise: float = 0.0
+) -> Trajectory:
+    """One sampled episode of a finite-horizon policy pi[t, s, a] from state `start`.
+
+    With probability `noise` a step's action is drawn uniformly instead.
+    """
+    mdp = task.mdp
+    if mdp.horizon is None:
+        raise InvalidInput("episodes can be sampled for finite-horizon tasks only")
+    S, A = mdp.reward.shape
+    P = mdp.transition
+    states, actions = [start], []
+    for t in range(mdp.horizon):
+        s = states[-1]
+        a = int(rng.integers(A)) if rng.random() < noise else _draw(pi[t, s], rng)
+        row = slice(P.indptr[s * A + a], P.indptr[s * A + a + 1])
+        actions.append(a)
+        states.append(int(P.indices[row][_draw(P.data[row], rng)]))
+    s, a = np.array(states[:-1]), np.array(actions)
+    return Trajectory(
+        observations=np.array(states, dtype=np.float64)[:, None],
+        actions=a.astype(np.float64)[:, None],
+        rewards=mdp.reward[s, a],
+        features=task.phi[s, a],
+        terminated=False,
+    )
+
+
+def _draw(weights: Array, rng: np.random.Generator) -> int:
+    """An index drawn with probability proportional to weights."""
+    total = np.cumsum(weights)
+    return int(np.searchsorted(total, rng.random() * total[-1], side="right"))
