@@ -94,7 +94,8 @@ def _terms(side: str, names: list[str], text: str) -> tuple[Array, float]:
             weights[names.index(match[3])] += value
         else:
             raise InvalidInput(
-                f"constraint {text!r}: there is no feature {match[3]!r}; features are {', '.join(names)}"
+                f"constraint {text!r}: there is no feature {match[3]!r}; "
+                f"features are {', '.join(names)}"
             )
         at = match.end()
     if at == 0:

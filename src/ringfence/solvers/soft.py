@@ -54,7 +54,7 @@ def solve(mdp: FiniteMDP, c: Array, delta: float, temperature: float) -> tuple[A
     """The policy and multiplier of the regularised problem for cost c[s, a] and limit delta."""
     if not np.isfinite(c).all() or not np.isfinite(delta):
         raise InvalidInput("cost and limit must be finite")
-    cheapest, to_go = plan(mdp, -c, 0.0)
+    to_go = plan(mdp, -c, 0.0)[1]
     least = -float(mdp.start @ _initial(to_go))
     if delta < least - COST_TOLERANCE:
         raise InfeasibleLimit(
@@ -167,10 +167,10 @@ def _backup(Q: Array, temperature: float) -> tuple[Array, Array]:
 def _best_actions(mdp: FiniteMDP, r: Array, V: Array) -> NDArray[np.bool_]:
     """The actions that lose nothing of the optimal value V, [t, s, a] or [s, a]."""
     if mdp.horizon is None:
-        return _q_values(mdp, r, V, None) >= V[:, None] - COST_TOLERANCE
+        return V[:, None] - COST_TOLERANCE <= _q_values(mdp, r, V, None)
     ahead = np.vstack([V[1:], np.zeros(mdp.num_states)])
     Q = np.stack([_q_values(mdp, r, later, None) for later in ahead])
-    return Q >= V[:, :, None] - COST_TOLERANCE
+    return V[:, :, None] - COST_TOLERANCE <= Q
 
 
 def _initial(V: Array) -> Array:

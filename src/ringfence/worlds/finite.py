@@ -63,16 +63,16 @@ class FiniteMDP:
 
     @property
     def num_states(self) -> int:
-        return self.reward.shape[0]
+        return int(self.reward.shape[0])
 
     @property
     def num_actions(self) -> int:
-        return self.reward.shape[1]
+        return int(self.reward.shape[1])
 
     @cached_property
     def transition_t(self) -> csr_array:
         """P transposed, [S, S * A]: what forward passes multiply with."""
-        return cast(csr_array, self.transition.T.tocsr())
+        return self.transition.T.tocsr()
 
 
 def from_tensor(
@@ -134,7 +134,8 @@ def behaviour(task: FiniteTask, rho: Array) -> Behaviour:
     """What an occupancy measure does, as the game sees it: visits to distinct features."""
     per_pair = rho.sum(axis=0) if rho.ndim == 3 else rho
     features, index = task.points
-    visits = np.bincount(index, weights=per_pair.ravel(), minlength=len(features))
+    visits = np.zeros(len(features))
+    np.add.at(visits, index, per_pair.ravel())
     seen = visits > NEGLIGIBLE_VISITS
     return Behaviour(
         features=features[seen],
@@ -156,8 +157,7 @@ def rollout(
     mdp = task.mdp
     if mdp.horizon is None:
         raise InvalidInput("episodes can be sampled for finite-horizon tasks only")
-    S, A = mdp.reward.shape
-    P = mdp.transition
+    A, P = mdp.num_actions, mdp.transition
     states, actions = [start], []
     for t in range(mdp.horizon):
         s = states[-1]
@@ -165,12 +165,12 @@ def rollout(
         row = slice(P.indptr[s * A + a], P.indptr[s * A + a + 1])
         actions.append(a)
         states.append(int(P.indices[row][_draw(P.data[row], rng)]))
-    s, a = np.array(states[:-1]), np.array(actions)
+    visited, taken = np.array(states[:-1]), np.array(actions)
     return Trajectory(
         observations=np.array(states, dtype=np.float64)[:, None],
-        actions=a.astype(np.float64)[:, None],
-        rewards=mdp.reward[s, a],
-        features=task.phi[s, a],
+        actions=taken.astype(np.float64)[:, None],
+        rewards=mdp.reward[visited, taken],
+        features=task.phi[visited, taken],
         terminated=False,
     )
 

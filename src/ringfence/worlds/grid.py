@@ -121,7 +121,7 @@ def neighbours(shape: tuple[int, int]) -> NDArray[np.intp]:
     steps = np.array(MOVES)
     to_row = np.clip(row[:, None] + steps[:, 0], 0, shape[0] - 1)
     to_col = np.clip(col[:, None] + steps[:, 1], 0, shape[1] - 1)
-    return to_row * shape[1] + to_col
+    return np.asarray(to_row * shape[1] + to_col, dtype=np.intp)
 
 
 def _uniform(shape: tuple[int, int], starts: tuple[Cell, ...]) -> Array:
@@ -221,7 +221,7 @@ def _safe_moves(walls: NDArray[np.bool_], lines: list[str], start: Cell, goal: C
 
 
 def safe_distances(walls: NDArray[np.bool_], start: Cell) -> NDArray[np.intp]:
-    """Moves from `start` to each cell through free cells only, [rows, cols]; -1 if there is none."""
+    """Moves from `start` to each cell through free cells, [rows, cols]; -1 if there is no way."""
     target, free = neighbours(walls.shape), ~walls.ravel()
     distance = np.full(walls.size, -1)
     here = np.array([start[0] * walls.shape[1] + start[1]])
