@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Feature
 
-#: A cell counts as forbidden above this cost (the paper's threshold for its map).
-FORBIDDEN = 0.5
-
 
 @dataclass(frozen=True, eq=False)
 class TableConstraint:
@@ -46,7 +43,8 @@ class TableConstraint:
 
     @property
     def forbidden(self) -> NDArray[np.bool_]:
-        return self.values > FORBIDDEN
+        """The cells that a policy with limit 0 can't enter."""
+        return self.values > 0
 
     def describe(self) -> str:
         count, total = int(self.forbidden.sum()), self.values.size

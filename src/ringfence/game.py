@@ -1,0 +1,92 @@
+"""Inverse constraint learning as a game (Kim et al. 2023, Algorithms 2 and 3).
+
+A policy player solves constrained RL for each task under the current constraint; a constraint
+player picks the constraint that best separates what the learners did from what the experts did.
+
+    ICL      one task,   delta = J(pi_E, c_i) + a buffer that is annealed to 0
+    MT-ICL   K tasks,    delta = 0, constraints from F~_c = {c : J(pi_E^k, c) <= 0 for all k}
+
+The game doesn't know which solver, world or constraint class it is played with, it stores and
+prints nothing, and no truth ever reaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ringfence.constraints.player import ConstraintPlayer
+from ringfence.errors import InvalidInput
+from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, SolveAll, Task
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How long a game lasts, and which limit the learners get.
+
+    iterations: N at most; epsilon: the game ends early when no constraint of the class has a
+    payoff per step above it; multi_task: delta = 0 (Algorithm 3) instead of the expert's cost
+    plus max(0, buffer - anneal * (i - 1)) (Algorithm 2).
+    """
+
+    iterations: int = 5
+    epsilon: float = 1e-6
+    multi_task: bool = True
+    buffer: float = 0.0
+    anneal: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """Iteration i: the constraint c_i, what the learners did under it, and what came of it."""
+
+    i: int
+    c: Constraint
+    deltas: tuple[float, ...]
+    solutions: tuple[Solution, ...]
+    best_payoff: float
+    c_next: Constraint
+
+    @property
+    def learners(self) -> tuple[Behaviour, ...]:
+        return tuple(solution.behaviour for solution in self.solutions)
+
+
+def play(
+    tasks: Sequence[Task],
+    experts: Sequence[Behaviour],
+    solve_all: SolveAll,
+    player: ConstraintPlayer,
+    rules: Rules,
+    seed: int = 0,
+) -> Iterator[Record]:
+    """Play ICL (rules.multi_task False) or MT-ICL, yielding a record per iteration."""
+    if len(tasks) != len(experts) or not tasks:
+        raise InvalidInput(f"{len(tasks)} tasks need as many experts, got {len(experts)}")
+    c = player.initial()
+    history: list[tuple[Behaviour, ...]] = []
+    for i in range(1, rules.iterations + 1):
+        # Policy players: pi_i^k, lam_i^k <- CRL(r^k, c_i, delta).
+        deltas = tuple(limit(rules, i, pi_E, c) for pi_E in experts)
+        problems = [
+            Problem(task, c, delta, start=None, seed=(seed, i, k))
+            for k, (task, delta) in enumerate(zip(tasks, deltas, strict=True))
+        ]
+        solutions = tuple(solve_all(problems))
+        history.append(tuple(solution.behaviour for solution in solutions))
+
+        # Constraint player, no-regret:
+        # c_{i+1} <- argmax_c 1/(TK) sum_{j<=i} sum_k J(pi_j^k, c) - J(pi_E^k, c) - R(c).
+        c_next = player.update(experts, history)
+        best_payoff = player.best_payoff(experts, history[-1])
+        yield Record(i, c, deltas, solutions, best_payoff, c_next)
+        if best_payoff <= rules.epsilon:
+            return
+        c = c_next
+
+
+def limit(rules: Rules, i: int, pi_E: Behaviour, c: Constraint) -> float:
+    """The limit delta on an episode's cost that the learner gets in iteration i."""
+    if rules.multi_task:
+        return 0.0
+    return J(pi_E, c) + max(0.0, rules.buffer - rules.anneal * (i - 1))

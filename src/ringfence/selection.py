@@ -1,0 +1,50 @@
+"""The best of c_1..c_N on held-out demonstrations, without the truth.
+
+Among the iterates whose learners earn at least what the held-out experts earn, less one
+standard error, the one whose learners are hardest to tell from the experts by any constraint
+of the game: the smallest gap_i = max_{c in c_1..c_N} J(pi_i, c) - J(pi_E, c), on the mean of tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ringfence.game import Record
+from ringfence.objects import Behaviour, J
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen iteration (as in Record.i), and what the choice was made from."""
+
+    i: int
+    gap: tuple[float, ...]
+    reward: tuple[float, ...]
+    heldout_reward: float
+    heldout_reward_se: float
+    rewarding: bool  # False: no iterate earns enough, so the one that earns most was taken
+
+
+def select(records: Sequence[Record], heldout: Sequence[Behaviour]) -> Selection:
+    """Choose among a game's records by held-out experts, one behaviour per task."""
+    if not records:
+        raise ValueError("nothing to select from")
+    K = len(heldout)
+    expert_cost = [np.mean([J(pi_E, record.c) for pi_E in heldout]) for record in records]
+    gap = [
+        max(
+            float(np.mean([J(pi, other.c) for pi in record.learners]) - cost)
+            for other, cost in zip(records, expert_cost, strict=True)
+        )
+        for record in records
+    ]
+    reward = [float(np.mean([pi.reward for pi in record.learners])) for record in records]
+    enough = float(np.mean([pi_E.reward for pi_E in heldout]))
+    se = float(np.sqrt(np.sum([pi_E.reward_se**2 for pi_E in heldout])) / K)
+    # Sums over an episode differ in their last bits between a policy and its equal.
+    eligible = [n for n, r in enumerate(reward) if r >= enough - se - 1e-9]
+    best = min(eligible, key=lambda n: gap[n]) if eligible else int(np.argmax(reward))
+    return Selection(records[best].i, tuple(gap), tuple(reward), enough, se, bool(eligible))
