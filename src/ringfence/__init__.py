@@ -1,0 +1,82 @@
+"""Ringfence learns the safety constraint that several demonstrators share.
+
+The public names are below. They are imported when first used, so that loading a saved
+constraint (`ringfence.load`) needs nothing but numpy and safetensors.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ringfence.constraints.classes import LinearClass, TableClass
+    from ringfence.constraints.files import load
+    from ringfence.constraints.linear import LinearConstraint
+    from ringfence.constraints.player import FTRL, Regression, ftrl
+    from ringfence.constraints.table import TableConstraint
+    from ringfence.experts import ExpertConfig, make_demonstrations
+    from ringfence.game import Record, Rules, play
+    from ringfence.objects import Behaviour, J, Problem, Solution, behaviour_of
+    from ringfence.selection import select
+    from ringfence.solvers.lp import LPSolver
+    from ringfence.solvers.soft import SoftSolver
+    from ringfence.worlds.grid import GridWorld, maze, read_map
+
+_HOME = {
+    "FTRL": "constraints.player",
+    "Behaviour": "objects",
+    "ExpertConfig": "experts",
+    "GridWorld": "worlds.grid",
+    "J": "objects",
+    "LPSolver": "solvers.lp",
+    "LinearClass": "constraints.classes",
+    "LinearConstraint": "constraints.linear",
+    "Problem": "objects",
+    "Record": "game",
+    "Regression": "constraints.player",
+    "Rules": "game",
+    "SoftSolver": "solvers.soft",
+    "Solution": "objects",
+    "TableClass": "constraints.classes",
+    "TableConstraint": "constraints.table",
+    "behaviour_of": "objects",
+    "ftrl": "constraints.player",
+    "load": "constraints.files",
+    "make_demonstrations": "experts",
+    "maze": "worlds.grid",
+    "play": "game",
+    "read_map": "worlds.grid",
+    "select": "selection",
+}
+
+__all__ = [
+    "FTRL",
+    "Behaviour",
+    "ExpertConfig",
+    "GridWorld",
+    "J",
+    "LPSolver",
+    "LinearClass",
+    "LinearConstraint",
+    "Problem",
+    "Record",
+    "Regression",
+    "Rules",
+    "SoftSolver",
+    "Solution",
+    "TableClass",
+    "TableConstraint",
+    "behaviour_of",
+    "ftrl",
+    "load",
+    "make_demonstrations",
+    "maze",
+    "play",
+    "read_map",
+    "select",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'ringfence' has no attribute {name!r}")
+    return getattr(import_module(f"ringfence.{_HOME[name]}"), name)

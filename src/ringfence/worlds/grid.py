@@ -56,6 +56,11 @@ class GridTruth:
 
     walls: NDArray[np.bool_]
 
+    @property
+    def known(self) -> bool:
+        """A map without any forbidden cell knows no truth: it is a user's world to learn about."""
+        return bool(self.walls.any())
+
     def true_cost(self, pi: Behaviour) -> float:
         """Expected steps of an episode spent in forbidden cells."""
         row, col = pi.features[:, 0].astype(int), pi.features[:, 1].astype(int)
@@ -77,6 +82,10 @@ class GridWorld:
     horizon: int
     slip: float = 0.0
     reward: Reward = "goal"
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        return FEATURES
 
     @cached_property
     def tasks(self) -> tuple[FiniteTask, ...]:
@@ -141,6 +150,17 @@ def _reward(kind: Reward, cells: NDArray[np.intp], goal: Cell) -> Array:
 def maze() -> GridWorld:
     """The paper's maze."""
     return read_map(MAZE, horizon=MAZE_HORIZON)
+
+
+def scaled_maze(factor: int) -> GridWorld:
+    """The paper's maze with each cell blown up to factor x factor cells; still ten tasks."""
+    lines = []
+    for row in MAZE.split():
+        wide = "".join(("." if letter in "S0123456789" else letter) * factor for letter in row)
+        named = row[0] if row[0] == "S" else "."
+        lines.append(named + wide[1:-1] + row[-1])
+        lines.extend([wide] * (factor - 1))
+    return read_map("\n".join(lines), horizon=MAZE_HORIZON * factor)
 
 
 def read_map(

@@ -1,0 +1,298 @@
+"""The `ringfence` command: a subcommand parses, calls one function of `commands`, which prints."""
+
+from __future__ import annotations
+
+import os
+
+# Spinning BLAS threads fight workers and simulators; this must be set before numpy loads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ringfence import commands
+from ringfence.errors import InvalidInput, RingfenceError
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line with the fix."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"ringfence: {message}; see '{self.prog} --help'\n")
+
+
+class Help(argparse.HelpFormatter):
+    """Shows a default where there is one to show."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text = action.help or ""
+        if action.default in (None, False, argparse.SUPPRESS) or not action.option_strings:
+            return text
+        return f"{text} (default: %(default)s)"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 0 done, 1 the run failed, 2 wrong use, 130 interrupted."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    options = parser().parse_args(words)
+    options.command_line = recorded_command(words)
+    try:
+        options.function(options)
+    except InvalidInput as problem:
+        print(f"ringfence: {problem}", file=sys.stderr)
+        return 2
+    except RingfenceError as problem:
+        print(f"ringfence: {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(
+            "\nringfence: stopped; a started run goes on with 'ringfence resume'", file=sys.stderr
+        )
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def recorded_command(words: Sequence[str]) -> str:
+    """The command as a run records it: without what doesn't determine the result."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in ("--out", "--workers"):
+            next(rest, None)
+        elif not word.startswith(("--out=", "--workers=")):
+            kept.append(json.dumps(word) if " " in word else word)
+    return " ".join(["ringfence", *kept])
+
+
+def parser() -> Parser:
+    top = Parser(
+        prog="ringfence",
+        description="Learns the safety constraint that several demonstrators share.",
+        epilog="Begin with: ringfence quickstart",
+    )
+    sub = top.add_subparsers(metavar="command", required=True, parser_class=Parser)
+    _quickstart(sub)
+    demos = sub.add_parser("demos", help="make, check or show demonstrations")
+    _demos(demos.add_subparsers(metavar="make|check|show", required=True, parser_class=Parser))
+    _solve(sub)
+    _learn(sub)
+    _transfer(sub)
+    _evaluate(sub)
+    _report_and_resume(sub)
+    _reproduce_and_bench(sub)
+    return top
+
+
+def _command(
+    sub: Any,
+    name: str,
+    function: Callable[[argparse.Namespace], None],
+    about: str,
+    example: str,
+) -> Parser:
+    one: Parser = sub.add_parser(
+        name,
+        help=about,
+        description=about[0].upper() + about[1:] + ".",
+        epilog=f"example: ringfence {example}",
+        formatter_class=Help,
+    )
+    one.set_defaults(function=function)
+    return one
+
+
+def _quickstart(sub: Any) -> None:
+    about = "learn the built-in maze's constraint, with a page of pictures"
+    one = _command(sub, "quickstart", commands.quickstart, about, "quickstart --seed 1")
+    _seed(one)
+    one.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
+
+
+def _demos(sub: Any) -> None:
+    about = "make expert (or noisy) demonstrations in a world whose truth is known"
+    make = _command(sub, "make", commands.demos_make, about, "demos make --out demos --noise 0.1")
+    _world(make)
+    _maker(make)
+    _seed(make)
+    make.add_argument("--out", type=Path, required=True, help="folder for the demonstrations")
+
+    about = "check demonstrations, and against a world if one is given"
+    check = _command(sub, "check", commands.demos_check, about, "demos check demos --world maze")
+    check.add_argument("demos", type=Path, help="a folder of demonstrations")
+    _world(check, default=None)
+
+    about = "what is in a folder of demonstrations"
+    show = _command(sub, "show", commands.demos_show, about, "demos show demos")
+    show.add_argument("demos", type=Path, help="a folder of demonstrations")
+
+
+def _solve(sub: Any) -> None:
+    about = "constrained RL for one task under a given constraint"
+    one = _command(
+        sub, "solve", commands.solve, about, 'solve --task 0 --constraint "col <= 8" --out answer'
+    )
+    _world(one)
+    one.add_argument("--task", default="0", help="the task's number or name")
+    one.add_argument(
+        "--constraint",
+        default="truth",
+        help="'truth', 'none', a saved constraint's folder, a run, or a linear inequality over "
+        "feature names, such as 'row - col <= 4'",
+    )
+    one.add_argument(
+        "--delta", type=float, help="limit on an episode's cost (default: as saved, 0)"
+    )
+    _solver(one, ("soft", "lp", "gradient", "pid"))
+    _seed(one)
+    one.add_argument("--out", type=Path, required=True, help="folder for policy and picture")
+
+
+def _learn(sub: Any) -> None:
+    about = "the game: demonstrations in, constraint out"
+    one = _command(
+        sub, "learn", commands.learn, about, "learn --world maze --seed 0 --out runs/maze"
+    )
+    _world(one)
+    one.add_argument("--demos", type=Path, help="demonstrations (default: made under the truth)")
+    _maker(one)
+    one.add_argument(
+        "--experts",
+        choices=("sampled", "exact"),
+        default="sampled",
+        help="learn from the paths, or from the exact occupancies of the world's own experts",
+    )
+    one.add_argument(
+        "--method", choices=("mt-icl", "icl"), default="mt-icl", help="Algorithm 3 or 2"
+    )
+    one.add_argument("--task", action="append", default=[], help="only this task (repeatable)")
+    one.add_argument("--player", choices=("regression", "ftrl"), default="regression")
+    one.add_argument(
+        "--class", dest="constraint_class", choices=("table", "linear"), default="table"
+    )
+    one.add_argument(
+        "--unrestricted",
+        action="store_true",
+        help="drop the restriction to constraints under which the experts are safe",
+    )
+    one.add_argument("--iterations", type=int, default=5, help="at most this many")
+    one.add_argument("--epsilon", type=float, default=1e-6, help="stop at this payoff per step")
+    one.add_argument("--buffer", type=float, default=0.0, help="icl: added to the first limit")
+    one.add_argument(
+        "--anneal", type=float, default=0.0, help="icl: the buffer loses this each time"
+    )
+    _solver(one, ("soft", "lp"))
+    _seed(one)
+    one.add_argument("--workers", type=int, default=1, help="worker processes")
+    one.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
+
+
+def _transfer(sub: Any) -> None:
+    about = "a new task under a learned constraint"
+    one = _command(
+        sub, "transfer", commands.transfer, about, "transfer runs/maze --goal 3,9 --start 5,0"
+    )
+    one.add_argument("run", type=Path, help="a finished run")
+    one.add_argument("--goal", type=cell, required=True, help="row,col")
+    one.add_argument("--start", type=cell, required=True, help="row,col")
+    one.add_argument(
+        "--unknown",
+        choices=("avoid", "allow"),
+        default="avoid",
+        help="keep to cells that demonstrations showed to be allowed, or use any not forbidden",
+    )
+    _solver(one, ("soft", "lp"))
+    _seed(one)
+    one.add_argument("--out", type=Path, help="folder for policy, summary and picture")
+
+
+def _evaluate(sub: Any) -> None:
+    about = "a constraint against a known truth, and against demonstrations"
+    one = _command(sub, "evaluate", commands.evaluate, about, "evaluate runs/maze --world maze")
+    one.add_argument("constraint", help="a run, a saved constraint's folder, or an inequality")
+    _world(one)
+    one.add_argument("--demos", type=Path, help="demonstrations to evaluate against")
+    _solver(one, ("soft", "lp"))
+    one.add_argument("--out", type=Path, help="JSON file for the result")
+
+
+def _report_and_resume(sub: Any) -> None:
+    about = "the page of a run again, or one page over several seeds"
+    report = _command(
+        sub, "report", commands.report, about, "report runs/a runs/b --out seeds.html"
+    )
+    report.add_argument("runs", type=Path, nargs="+", help="finished runs")
+    report.add_argument("--out", type=Path, help="file for the page over several runs")
+
+    about = "go on with a run that was stopped"
+    resume = _command(sub, "resume", commands.resume, about, "resume runs/maze")
+    resume.add_argument("run", type=Path, help="a run directory")
+    resume.add_argument("--workers", type=int, default=1, help="worker processes")
+
+
+def _reproduce_and_bench(sub: Any) -> None:
+    about = "an experiment from nothing to tables and figures"
+    one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
+    one.add_argument("experiment", choices=("grid",), help="grid: the paper's maze, exactly")
+    one.add_argument("--seeds", type=int, default=10, help="how many seeds")
+    one.add_argument(
+        "--out", type=Path, help="folder for tables and figures (default: results/...)"
+    )
+
+    about = "speed, measured"
+    bench = _command(sub, "bench", commands.bench, about, "bench exact --out bench.json")
+    bench.add_argument("what", choices=("exact",), help="exact: finite worlds")
+    bench.add_argument("--budget", type=float, default=60.0, help="stop when a game takes this, s")
+    bench.add_argument("--out", type=Path, help="file for bench.json")
+
+
+def _world(one: Parser, default: str | None = "maze") -> None:
+    one.add_argument("--world", default=default, help="'maze' (built in) or the path of a text map")
+    one.add_argument("--horizon", type=int, help="steps of an episode (default: from the map)")
+    one.add_argument("--slip", type=float, default=0.0, help="chance of a random move")
+    one.add_argument("--reward", choices=("goal", "exp-distance"), default="goal")
+
+
+def _maker(one: Parser) -> None:
+    one.add_argument("--paths", type=int, default=10, help="training paths per task and start")
+    one.add_argument("--heldout", type=int, default=5, help="held-out paths per task and start")
+    one.add_argument(
+        "--expert-delta", type=float, default=0.0, help="experts' own limit on an episode's true cost"
+    )
+    one.add_argument("--noise", type=float, default=0.0, help="experts' chance of a random action")
+    one.add_argument(
+        "--contaminated", type=float, default=0.0, help="share of paths that ignore the constraint"
+    )
+    one.add_argument("--deterministic", action="store_true", help="experts that never vary")
+
+
+def _solver(one: Parser, kinds: tuple[str, ...]) -> None:
+    one.add_argument("--solver", choices=kinds, default="soft", help="the policy player")
+    one.add_argument("--temperature", type=float, default=0.05, help="of the soft solver")
+
+
+def _seed(one: Parser) -> None:
+    one.add_argument("--seed", type=natural, default=0, help="all randomness comes from it")
+
+
+def natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
+
+
+def cell(text: str) -> tuple[int, int]:
+    parts = text.split(",")
+    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a cell; write row,col such as 3,9")
+    return int(parts[0]), int(parts[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

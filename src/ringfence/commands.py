@@ -1,0 +1,286 @@
+"""What each subcommand does: build the configuration, call one function, print.
+
+Heavy modules are imported where they are used, so that `ringfence --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ringfence.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ringfence.demos import Demonstrations
+    from ringfence.objects import Problem, Solution
+    from ringfence.runs.config import SolverConfig, WorldConfig
+
+
+def quickstart(options: Namespace) -> None:
+    """The whole product on the built-in maze with default settings."""
+    from ringfence.cli import parser
+
+    words = ["learn", "--world", "maze", "--seed", str(options.seed)]
+    out = options.out or free_name(Path("runs/quickstart"))
+    settings = parser().parse_args([*words, "--out", str(out)])
+    settings.command_line = " ".join(["ringfence", *words])
+    learn(settings)
+    print("Next: open the page, then try a task nobody demonstrated:")
+    print(f"  ringfence transfer {out} --goal 2,7 --start 9,3")
+
+
+def demos_make(options: Namespace) -> None:
+    from ringfence import demos
+
+    if options.out.exists():
+        raise InvalidInput(f"{options.out}: it exists already; choose another --out")
+    made = make_demos(options, world_of(options))
+    demos.save(made, options.out)
+    print(demos.describe(made))
+    print(f"saved to {options.out}")
+
+
+def demos_check(options: Namespace) -> None:
+    from ringfence import demos, experts
+
+    given = demos.load(options.demos)
+    if options.world is None:
+        findings = demos.check(given)
+    else:
+        from ringfence.runs.worlds import make_world
+
+        findings = experts.check(given, make_world(world_of(options)).tasks)
+    for finding in findings:
+        print(f"{finding.severity}: {finding.where}: {finding.message}")
+    errors = sum(finding.severity == "error" for finding in findings)
+    if errors:
+        raise InvalidInput(f"{options.demos}: {errors} errors (above); mend them before learning")
+    print(f"{options.demos}: usable, {len(findings)} remarks")
+
+
+def demos_show(options: Namespace) -> None:
+    from ringfence import demos
+
+    print(demos.describe(demos.load(options.demos)))
+
+
+def learn(options: Namespace) -> None:
+    from ringfence import demos
+    from ringfence.runs import learn as runs
+    from ringfence.runs.config import DemosConfig, GameConfig, RunConfig
+    from ringfence.runs.worlds import make_world
+
+    world = world_of(options)
+    out = options.out or free_name(Path("runs") / f"{world.name}-{options.method}")
+    runs.refuse_existing(out)
+    if options.demos is not None and options.experts == "exact":
+        raise InvalidInput("--experts exact makes its own experts; leave --demos out")
+    given = make_demos(options, world) if options.demos is None else demos.load(options.demos)
+    config = RunConfig(
+        command=options.command_line,
+        seed=options.seed,
+        world=world,
+        demos=DemosConfig(demos.content_hash(given), options.experts),
+        game=GameConfig(
+            method=options.method,
+            tasks=tuple(task_name(make_world(world).tasks, task) for task in options.task),
+            player=options.player,
+            constraint_class=options.constraint_class,
+            restricted=not options.unrestricted,
+            iterations=options.iterations,
+            epsilon=options.epsilon,
+            buffer=options.buffer,
+            anneal=options.anneal,
+        ),
+        solver=solver_config(options),
+    )
+    runs.create(out, config, given)
+    finish(out, options.workers)
+
+
+def resume(options: Namespace) -> None:
+    finish(options.run, options.workers)
+
+
+def finish(run: Path, workers: int) -> None:
+    """Play a run to its end, with progress, and tell what came of it."""
+    from ringfence.progress import Progress
+    from ringfence.report import page
+    from ringfence.runs.learn import drive
+
+    with Progress() as progress:
+        summary = drive(run, workers, progress)
+    report = page.write(run)
+    chosen = summary["iterations"][summary["selected"] - 1]
+    print(f"constraint (iteration {summary['selected']}): {chosen['constraint']['description']}")
+    rows = [
+        ("reward", chosen["learner_reward_mean"], chosen["expert_reward_mean"]),
+        ("true violation", chosen["learner_true_cost_mean"], chosen["expert_true_cost_mean"]),
+    ]
+    for name, learner, expert in rows:
+        if learner is not None:
+            print(
+                f"{name}: {learner:.3f} (experts {expert:.3f}), mean of {len(summary['tasks'])} tasks"
+            )
+    if chosen["constraint"].get("iou") is not None:
+        print(f"overlap with the true cells (IoU): {chosen['constraint']['iou']:.3f}")
+    counts = summary["evidence"]
+    print("evidence: " + ", ".join(f"{count} {label}" for label, count in counts.items()))
+    print(f"page: {report}")
+
+
+def solve(options: Namespace) -> None:
+    from ringfence.runs.single import solve_one
+
+    answer = solve_one(
+        world_of(options),
+        options.task,
+        options.constraint,
+        options.delta,
+        make_any_solver(options),
+        options.seed,
+        options.out,
+        options.command_line,
+    )
+    print(f"{answer['task']} under {answer['constraint']['description']}")
+    print_numbers(answer, ("reward", "cost", "delta", "lam", "true_cost", "length"))
+    print(f"saved to {options.out}")
+
+
+def transfer(options: Namespace) -> None:
+    from ringfence.runs.transfer import from_run
+
+    out = options.out or free_name(options.run / "transfer")
+    solver = make_any_solver(options)
+    answer = from_run(
+        options.run, options.goal, options.start, options.unknown, solver, options.seed, out, print
+    )
+    print_numbers(answer, ("reward", "cost", "true_cost", "unknown_cells"))
+    print(f"saved to {out}")
+
+
+def evaluate(options: Namespace) -> None:
+    from ringfence import demos
+    from ringfence.runs import evaluate as evaluation
+    from ringfence.runs.files import write_json
+    from ringfence.runs.single import read_constraint
+    from ringfence.runs.worlds import make_world
+
+    world = make_world(world_of(options))
+    c, delta = read_constraint(options.constraint, world)
+    result: dict[str, Any] = {"constraint": c.describe(), "delta": delta}
+    print(result["constraint"])
+    if world.truth.known:
+        truth = evaluation.against_truth(world, c, delta, make_any_solver(options))
+        result["truth"] = truth
+        print_numbers(truth, ("iou", "false_walls", "missed_walls", "impossible"))
+        print_numbers(
+            truth, ("learner_reward_mean", "expert_reward_mean", "learner_true_cost_mean")
+        )
+    if options.demos is not None:
+        costs = evaluation.against_demonstrations(c, demos.load(options.demos))
+        result["demonstrations"] = costs
+        print_numbers(costs, ("expert_cost_mean", "heldout_expert_cost_mean"))
+    if options.out is not None:
+        write_json(options.out, result)
+        print(f"saved to {options.out}")
+
+
+def report(options: Namespace) -> None:
+    from ringfence.report import page
+
+    if len(options.runs) == 1 and options.out is None:
+        print(f"page: {page.write(options.runs[0])}")
+        return
+    if options.out is None:
+        raise InvalidInput("a page over several runs needs --out FILE")
+    print(f"page: {page.write_many(options.runs, options.out)}")
+
+
+def reproduce(options: Namespace) -> None:
+    from ringfence import studies
+
+    if options.seeds < 1:
+        raise InvalidInput(f"--seeds must be at least 1, got {options.seeds}")
+    out = options.out or Path("results/maze-grid")
+    studies.grid(out, options.seeds, options.command_line, print)
+    print(f"saved to {out}")
+
+
+def bench(options: Namespace) -> None:
+    from ringfence import bench as benchmarks
+    from ringfence.runs.files import write_json
+
+    print(benchmarks.HEADER)
+    rows = []
+    for row in benchmarks.exact(options.budget):
+        rows.append(row)
+        print(row.line(), flush=True)
+    if options.out is not None:
+        write_json(options.out, benchmarks.flat(rows))
+        print(f"saved to {options.out}")
+
+
+def world_of(options: Namespace) -> WorldConfig:
+    from ringfence.runs.worlds import world_config
+
+    return world_config(options.world, options.horizon, options.slip, options.reward)
+
+
+def make_demos(options: Namespace, world: WorldConfig) -> Demonstrations:
+    from dataclasses import asdict
+
+    from ringfence.experts import ExpertConfig, make_demonstrations
+    from ringfence.runs.worlds import make_world
+
+    config = ExpertConfig(
+        paths=options.paths,
+        heldout=options.heldout,
+        kind="deterministic" if options.deterministic else "soft",
+        delta=options.expert_delta,
+        noise=options.noise,
+        contaminated=options.contaminated,
+        seed=options.seed,
+    )
+    return make_demonstrations(make_world(world), config, provenance={"world": asdict(world)})
+
+
+def solver_config(options: Namespace) -> SolverConfig:
+    from ringfence.runs.config import SolverConfig
+
+    return SolverConfig(options.solver, options.temperature)
+
+
+def make_any_solver(options: Namespace) -> Callable[[Problem], Solution]:
+    """The game's solvers, and Algorithm 1 with either multiplier."""
+    if options.solver in ("gradient", "pid"):
+        from ringfence.solvers.lagrangian import LagrangianSolver
+
+        return LagrangianSolver(options.solver)
+    from ringfence.runs.worlds import make_solver
+
+    return make_solver(solver_config(options))
+
+
+def task_name(tasks: Any, word: str) -> str:
+    """A task's name from its number in the world, or as it is."""
+    return str(tasks[int(word)].name) if word.isdecimal() and int(word) < len(tasks) else word
+
+
+def free_name(base: Path) -> Path:
+    """The first of base, base-2, base-3, ... that is not there."""
+    path, number = base, 1
+    while path.exists():
+        number += 1
+        path = base.with_name(f"{base.name}-{number}")
+    return path
+
+
+def print_numbers(row: dict[str, Any], names: tuple[str, ...]) -> None:
+    for name in names:
+        value = row.get(name)
+        text = f"{value:.6g}" if isinstance(value, float) else json.dumps(value)
+        print(f"  {name.replace('_', ' ')}: {text}")

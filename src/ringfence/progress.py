@@ -1,0 +1,63 @@
+"""Progress of a run: a live line on a terminal, plain lines otherwise."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+
+class Progress:
+    """Called with a run's events; prints one line per iteration, and a bar in between."""
+
+    def __init__(self) -> None:
+        self.console = Console(highlight=False, soft_wrap=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        self.bar = Bar(
+            *columns,
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
+        self.task = self.bar.add_task("reading demonstrations", total=None)
+
+    def __enter__(self) -> Progress:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.bar.stop()
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        if event["event"] == "start":
+            self.tasks = event["tasks"]
+            self.console.print(f"{event['tasks']} tasks, at most {event['iterations']} iterations")
+            self.bar.update(self.task, description="iteration 1", total=event["tasks"])
+        elif event["event"] == "solved":
+            self.bar.advance(self.task)
+        elif event["event"] == "iteration":
+            self.console.print(iteration_line(event))
+            self.bar.reset(self.task, description=f"iteration {event['i'] + 1}", total=self.tasks)
+
+
+def iteration_line(event: dict[str, Any]) -> str:
+    """One iteration in words: learners against experts, and the constraint they were under."""
+    parts = [
+        f"iteration {event['i']}/{event['total']}",
+        f"reward {event['learner_reward_mean']:.2f} (experts {event['expert_reward_mean']:.2f})",
+    ]
+    if event["learner_true_cost_mean"] is not None:
+        parts.append(f"true violation {event['learner_true_cost_mean']:.2f}")
+    if event["constraint"].get("iou") is not None:
+        parts.append(f"IoU {event['constraint']['iou']:.3f}")
+    parts.append(f"{event['seconds']:.1f} s")
+    return "  ".join(parts)

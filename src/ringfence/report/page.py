@@ -1,0 +1,392 @@
+"""report.html: one page about a run, complete in itself, and one over several runs.
+
+The page is written from the run's files and holds everything it shows: charts and map layers are
+SVG in the text, so that a program can check them, and a small script shows and hides them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ringfence.report import findings, seeds, svg, words
+from ringfence.report.charts import Series, line_chart
+from ringfence.report.labels import Labels, read_labels
+from ringfence.report.markup import Child, Markup, data_block, figure_text, number, tag
+from ringfence.report.read import RunData, read_run, violation_gap
+from ringfence.report.shell import document, folded, section, table, tiles, versions_line
+from ringfence.runs.files import write_file
+
+NAME = "report.html"
+
+
+def write(run: Path) -> Path:
+    """Write a finished run's report.html, whole or not at all."""
+    path = run / NAME
+    write_file(path, render(run).encode())
+    return path
+
+
+def render(run: Path) -> str:
+    """The page of a finished run."""
+    data = read_run(run)
+    return render_data(data, read_labels(data))
+
+
+def write_many(runs: Sequence[Path], out: Path) -> Path:
+    """Write one page over several seeds of the same experiment."""
+    page = seeds.render([read_run(run) for run in runs])
+    write_file(out, page.encode())
+    return out
+
+
+def render_data(run: RunData, labels: Labels | None) -> str:
+    body = [
+        _head(run, labels),
+        _map(run, labels),
+        _iterations(run),
+        findings.evidence(run, labels),
+        findings.undetermined(run, labels),
+        _reproduce(run),
+    ]
+    title = f"{run.summary['world']}: {words.rule(run)}"
+    return document(title, body, data_block("data", _script_data(run)))
+
+
+# ---------------------------------------------------------------------------------- the result
+
+
+def _head(run: RunData, labels: Labels | None) -> Markup:
+    s = run.summary
+    return tag(
+        "header",
+        tag("p", f"Ringfence \u00b7 {s['world']} \u00b7 {s['method']} \u00b7 seed {s['seed']}",
+            class_="eyebrow"),
+        tag("h1", words.headline(run)),
+        tag("p", words.lede(run), class_="lede"),
+        tag("p", words.ending(run), class_="muted"),
+        tiles(_figures(run, labels)),
+        tag("p", run.selected.words, class_="words"),
+    )
+
+
+def _figures(run: RunData, labels: Labels | None) -> list[tuple[str, str]]:
+    row = run.best
+    expert_reward = figure_text(row["expert_reward_mean"])
+    items = [
+        (
+            figure_text(row["learner_reward_mean"]),
+            f"reward of the learners, experts {expert_reward}",
+        )
+    ]
+    if run.walls is not None:
+        expert_cost = figure_text(row["expert_true_cost_mean"])
+        items.append(
+            (
+                figure_text(row["learner_true_cost_mean"]),
+                f"steps in forbidden cells, experts {expert_cost}",
+            )
+        )
+    iou = row["constraint"].get("iou")
+    if iou is not None:
+        items.append((f"{iou:.3f}".rstrip("0").rstrip("."), "overlap with the true walls (IoU)"))
+    if labels is not None:
+        items.append(findings.tile(run, labels))
+    items.append((f"{s_of(run)}", f"selected of {words.plural(len(run.rows), 'iteration')}"))
+    return items
+
+
+def s_of(run: RunData) -> str:
+    return f"c{_subscript(run.summary['selected'])}"
+
+
+def _subscript(i: int) -> str:
+    return str(i).translate(str.maketrans("0123456789", "\u2080\u2081\u2082\u2083\u2084"
+                                          "\u2085\u2086\u2087\u2088\u2089"))
+
+
+# ------------------------------------------------------------------------------------- the map
+
+
+def _map(run: RunData, labels: Labels | None) -> Markup:
+    drawing = svg.run_map(run, labels, words.cell_facts(run, labels))
+    stage = tag(
+        "div",
+        drawing,
+        tag("div", id="tip", class_="off", role="status"),
+        class_="stage card",
+        id="stage",
+    )
+    says = [
+        tag("div", [tag("p", line) for line in words.iteration(run, n)], data_i=n + 1,
+            class_=None if n + 1 == run.summary["selected"] else "off")
+        for n in range(len(run.rows))
+    ]
+    controls = tag(
+        "div",
+        _slider(run),
+        _task_choice(run),
+        _layer_choice(run, labels),
+        tag("div", says, class_="says", aria_live="polite"),
+        class_="controls",
+    )
+    intro = (
+        "Point at a cell, or focus the map and use the arrow keys, to read what is known about it. "
+        "S is a start, a framed figure a goal."
+    )
+    explorer = tag("div", stage, controls, id="explorer")
+    return section("The map", tag("p", intro, class_="muted"), explorer, name="the-map")
+
+
+def _slider(run: RunData) -> Markup:
+    chosen, count = run.summary["selected"], len(run.rows)
+    name = tag(
+        "label",
+        "Iteration ",
+        tag("output", f"{chosen} of {count}", id="shown"),
+        tag("span", f"selected: {chosen}", class_="muted small", style="margin-left:.8em"),
+        for_="iteration",
+        class_="name",
+    )
+    play = tag("button", "Play", id="play", type="button", disabled=count == 1)
+    slider = tag("input", id="iteration", type="range", min=1, max=count, step=1, value=chosen)
+    return tag("div", name, tag("div", play, slider, class_="slider"))
+
+
+def _task_choice(run: RunData) -> Markup:
+    options = [tag("option", "all tasks", value="all")]
+    options += [tag("option", name, value=k) for k, name in enumerate(run.tasks)]
+    name = tag("label", "Task of paths and visits", for_="task", class_="name")
+    return tag("div", name, tag("select", options, id="task"))
+
+
+def _layer_choice(run: RunData, labels: Labels | None) -> Markup:
+    """Switches for the layers that this run has, each with a sample of what it looks like."""
+    layers = [("constraint", "learned constraint of the iteration", True)]
+    if run.walls is not None:
+        layers.append(("truth", "true walls", True))
+    layers.append(("paths", "experts' paths", True))
+    if any(table is not None for tables in run.visits for table in tables):
+        layers.append(("visits", "learners' visits in the iteration", False))
+    if labels is not None:
+        layers.append(("evidence", "evidence: dot allowed, P proven, m implicated, ? unknown", False))
+    boxes = [
+        tag("label", tag("input", type="checkbox", value=name, checked=on), _sample(name),
+            tag("span", text), class_="layer")
+        for name, text, on in layers
+    ]
+    return tag("fieldset", tag("legend", "Layers"), boxes, id="layers")
+
+
+def _sample(layer: str) -> Markup:
+    """A small picture of a layer's look, for the legend."""
+    box: dict[str, Any] = {"x": 2, "y": 2, "width": 22, "height": 16}
+    drawn: dict[str, list[Markup]] = {
+        "constraint": [tag("rect", fill="url(#map-hatch)", **box)],
+        "truth": [tag("rect", class_="outline truth", **box)],
+        "paths": [tag("path", class_="paths", stroke_width=2, d="M2 16H13V6H24")],
+        "visits": [
+            tag("rect", class_="visits", fill_opacity=o, x=2 + 8 * n, y=2, width=7, height=16)
+            for n, o in enumerate((0.25, 0.55, 0.9))
+        ],
+        "evidence": [
+            tag("rect", class_="tint implicated", **box),
+            tag("text", "P", class_="letter proven", x=13, y=15, text_anchor="middle"),
+        ],
+    }
+    return tag("svg", drawn[layer], viewBox="0 0 26 20", aria_hidden="true")
+
+
+def _script_data(run: RunData) -> dict[str, Any]:
+    """What the script needs to say about a cell in an iteration."""
+
+    def sparse(table: Any) -> dict[int, float]:
+        return {int(n): float(f"{table.flat[n]:.3g}") for n in np.flatnonzero(table > 5e-7)}
+
+    visits = []
+    for tables in run.visits:
+        known = {str(k): t for k, t in enumerate(tables) if t is not None}
+        if len(known) == len(tables):
+            known["all"] = np.mean(list(known.values()), axis=0)
+        visits.append({k: sparse(t) for k, t in known.items()})
+    return {
+        "selected": run.summary["selected"],
+        "count": len(run.rows),
+        "cols": run.shape[1],
+        "tasks": run.tasks,
+        "forbidden": ["".join("01"[int(f)] for f in c.forbidden.flat) for c in run.learned],
+        "cost": [[float(f"{v:.4g}") for v in c.cost.flat] for c in run.learned],
+        "visits": visits,
+    }
+
+
+# ------------------------------------------------------------------------------ the iterations
+
+
+def _iterations(run: RunData) -> Markup:
+    return section(
+        "Iteration by iteration",
+        tag(
+            "p",
+            "Thick lines are means over tasks, thin lines single tasks. A click on a chart leads "
+            "the map above to that iteration.",
+            class_="muted",
+        ),
+        tag("div", charts(run), class_="charts"),
+        _table(run),
+        folded("Each iteration's constraint in words", _descriptions(run)),
+        folded(f"Tasks in the selected iteration ({run.summary['selected']})", _task_table(run)),
+        name="iterations",
+    )
+
+
+def charts(run: RunData) -> list[Markup]:
+    now = run.summary["selected"]
+    drawn = [
+        line_chart(
+            "Reward per episode",
+            "Learners keep to the learned constraint, experts to the true one.",
+            [_pair(run, "learner", "reward"), _pair(run, "expert", "reward")],
+            now,
+        )
+    ]
+    if run.walls is not None:
+        drawn.append(
+            line_chart(
+                "Violation of the truth",
+                "Steps per episode in truly forbidden cells. For reporting only: no learning "
+                "step reads it.",
+                [_pair(run, "learner", "true_cost"), _pair(run, "expert", "true_cost")],
+                now,
+            )
+        )
+    ious = [row["constraint"].get("iou") for row in run.rows]
+    if any(iou is not None for iou in ious):
+        drawn.append(
+            line_chart(
+                "Overlap with the true walls",
+                "Intersection over union of forbidden cells; 1 is the truth, cell for cell.",
+                [Series("IoU", "plain", ious)],
+                now,
+                whole=True,
+            )
+        )
+    return [*drawn, _bound_chart(run, now), _payoff_chart(run, now)]
+
+
+def _pair(run: RunData, who: str, column: str) -> Series:
+    """Mean and single tasks of the learners (circles) or the experts (dashed, squares)."""
+    name = f"{who}_{column}"
+    lines = list(zip(*(row[name] for row in run.rows), strict=True)) if len(run.tasks) > 1 else []
+    expert = who == "expert"
+    return Series(
+        "experts" if expert else "learners",
+        who,
+        [row[f"{name}_mean"] for row in run.rows],
+        marker="square" if expert else "circle",
+        dashed=expert,
+        thin=lines,
+    )
+
+
+def _bound_chart(run: RunData, now: int) -> Markup:
+    bound = Series(
+        "bound", "bound", [r["bound"] for r in run.rows], marker="diamond", dashed=True
+    )
+    series, caption = [bound], "Time-averaged regret times the episode's length."
+    if run.walls is not None:
+        series.append(Series("measured", "learner", violation_gap(run.rows)))
+        caption = (
+            "Mean violation of iterations 1..i, less the experts'. The theorem bounds it by the "
+            "time-averaged regret times the episode's length."
+        )
+    return line_chart("Regret bound on the violation gap", caption, series, now)
+
+
+def _payoff_chart(run: RunData, now: int) -> Markup:
+    epsilon = run.config.game.epsilon
+    payoff = Series("payoff", "learner", [r["best_payoff"] for r in run.rows])
+    stop = Series("stop", "bound", [epsilon] * len(run.rows), marker="diamond", dashed=True)
+    return line_chart(
+        "Best payoff left to the constraint player",
+        f"Per step, logarithmic; the game ends at or below {figure_text(epsilon)}. "
+        "A hollow mark stands for 0 or less than the axis shows.",
+        [payoff, stop] if epsilon > 0 else [payoff],
+        now,
+        floor=epsilon / 10 if epsilon > 0 else 1e-9,
+    )
+
+
+def _table(run: RunData) -> Markup:
+    columns = [
+        "iteration", "forbidden", "IoU", "learner reward", "expert reward", "learner violation",
+        "expert violation", "mean gap", "bound", "best payoff", "limit", "multiplier", "env steps",
+    ]  # fmt: skip
+    gaps = violation_gap(run.rows)
+    rows, attributes = [], []
+    for row, learned, gap in zip(run.rows, run.learned, gaps, strict=True):
+        chosen = row["i"] == run.summary["selected"]
+        name: list[Child] = [row["i"], tag("span", "selected", class_="pick") if chosen else None]
+        figures = [
+            row["constraint"].get("iou"),
+            row["learner_reward_mean"],
+            row["expert_reward_mean"],
+            row["learner_true_cost_mean"],
+            row["expert_true_cost_mean"],
+            gap,
+            row["bound"],
+            row["best_payoff"],
+            row["delta_mean"],
+            row["lam_mean"],
+            row.get("env_steps"),
+        ]
+        count = int(learned.forbidden.sum())
+        rows.append([name, number(count), *(number(value) for value in figures)])
+        attributes.append({"data_row": row["i"], "class_": "current" if chosen else None})
+    return table(columns, rows, attributes)
+
+
+def _descriptions(run: RunData) -> Markup:
+    rows = [[n, c.words] for n, c in enumerate(run.learned, start=1)]
+    return table(["iteration", "constraint"], rows, text=(1,))
+
+
+def _task_table(run: RunData) -> Markup:
+    columns = ["task", "learner reward", "expert reward", "learner violation", "expert violation",
+               "limit", "multiplier", "paths"]  # fmt: skip
+    names = ("learner_reward", "expert_reward", "learner_true_cost", "expert_true_cost", "delta",
+             "lam")  # fmt: skip
+    rows = [
+        [task, *(number(run.best[name][k]) for name in names), len(run.paths[k])]
+        for k, task in enumerate(run.tasks)
+    ]
+    return table(columns, rows)
+
+
+# ------------------------------------------------------------------------------- to reproduce
+
+
+def _reproduce(run: RunData) -> Markup:
+    exact = run.config.demos.experts == "exact"
+    learned_from = (
+        "The game learned from the experts' exact occupancies; the paths on the map are samples."
+        if exact
+        else "The game learned from the training trajectories that the map shows."
+    )
+    took = "" if run.seconds is None else f" The game took {figure_text(run.seconds)} s."
+    return section(
+        "Reproduce this",
+        tag("p", f"The same command and versions give the same constraint, byte for byte.{took}"),
+        tag("pre", run.config.command, class_="card"),
+        tag("p", learned_from, class_="muted"),
+        folded("Configuration (config.toml)", tag("pre", run.config_text)),
+        tag(
+            "footer",
+            f"Written with {versions_line(run.summary['versions'])}. Demonstrations "
+            f"{run.config.demos.content_hash[:12]}, {run.summary['env_steps']:,} simulated steps.",
+        ),
+        name="reproduce",
+    )

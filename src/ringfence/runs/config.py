@@ -1,0 +1,160 @@
+"""What determines a run's result, as frozen dataclasses and as config.toml."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
+
+from ringfence.errors import InvalidInput
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class WorldConfig:
+    """A grid world: its map, line by line, and its dynamics."""
+
+    name: str
+    map: tuple[str, ...]
+    horizon: int
+    slip: float = 0.0
+    reward: Literal["goal", "exp-distance"] = "goal"
+
+
+@dataclass(frozen=True)
+class DemosConfig:
+    """Where the demonstrations came from; `content_hash` is that of the copy in the run.
+
+    experts "sampled" learns from the trajectories, "exact" from the exact occupancies of the
+    world's own experts (only where the truth is known).
+    """
+
+    content_hash: str
+    experts: Literal["sampled", "exact"] = "sampled"
+
+
+@dataclass(frozen=True)
+class GameConfig:
+    """Algorithm 2 (icl, on one task) or 3 (mt-icl), its players and how long it lasts."""
+
+    method: Literal["mt-icl", "icl"] = "mt-icl"
+    tasks: tuple[str, ...] = ()
+    player: Literal["regression", "ftrl"] = "regression"
+    constraint_class: Literal["table", "linear"] = "table"
+    restricted: bool = True
+    iterations: int = 5
+    epsilon: float = 1e-6
+    buffer: float = 0.0
+    anneal: float = 0.0
+
+
+@dataclass(frozen=True)
+class SolverConfig:
+    """The policy player of finite worlds: entropy-regularised, or the plain LP."""
+
+    kind: Literal["soft", "lp"] = "soft"
+    temperature: float = 0.05
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """All that determines a run's result."""
+
+    command: str
+    seed: int
+    world: WorldConfig
+    demos: DemosConfig
+    game: GameConfig
+    solver: SolverConfig
+
+
+def to_toml(config: RunConfig) -> str:
+    """config.toml with every default written out."""
+    lines = [
+        f"schema = {SCHEMA}",
+        f"command = {_value(config.command)}",
+        f"seed = {config.seed}",
+    ]
+    for section in ("world", "demos", "game", "solver"):
+        lines += ["", f"[{section}]"]
+        lines += [f"{k} = {_value(v)}" for k, v in asdict(getattr(config, section)).items()]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: object) -> str:
+    """A TOML value. JSON's strings, numbers and booleans are TOML's, too."""
+    if isinstance(value, tuple):
+        return "[\n" + "".join(f"  {_value(v)},\n" for v in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read(path: Path) -> RunConfig:
+    """A run's configuration; unknown, missing or ill-typed entries are named."""
+    if not path.is_file():
+        raise InvalidInput(
+            f"{path.parent}: not a run directory, it has no {path.name}; start one with "
+            "'ringfence learn --out DIR'"
+        )
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{path}: not valid TOML: {problem}") from None
+    if document.get("schema") != SCHEMA:
+        raise InvalidInput(
+            f"{path}: schema {document.get('schema')!r}, this version reads {SCHEMA}; "
+            "use the version of ringfence that wrote it"
+        )
+    return RunConfig(
+        command=_scalar(path, document, "command", str),
+        seed=_scalar(path, document, "seed", int),
+        world=section(path, document, "world", WorldConfig),
+        demos=section(path, document, "demos", DemosConfig),
+        game=section(path, document, "game", GameConfig),
+        solver=section(path, document, "solver", SolverConfig),
+    )
+
+
+T = TypeVar("T")
+
+
+def section(path: Path, document: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    """One section as its dataclass."""
+    table = document.get(name, {})
+    if not isinstance(table, dict):
+        raise InvalidInput(f"{path}: [{name}] must be a section")
+    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    for key in table:
+        if key not in known:
+            raise InvalidInput(f"{path}: [{name}] has no entry {key!r}; it has {sorted(known)}")
+    hints = get_type_hints(kind)
+    values = {key: _typed(f"{path}: [{name}] {key}", v, hints[key]) for key, v in table.items()}
+    try:
+        return kind(**values)
+    except TypeError as problem:
+        raise InvalidInput(f"{path}: [{name}]: {problem}") from None
+
+
+def _scalar(path: Path, document: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    if not isinstance(document.get(key), kind):
+        raise InvalidInput(f"{path}: {key!r} is missing or not of type {kind.__name__}")
+    return document[key]  # type: ignore[no-any-return]
+
+
+def _typed(where: str, value: Any, hint: Any) -> Any:
+    choices = get_args(hint)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint in (int, float, str, bool):
+        if type(value) is not hint:
+            raise InvalidInput(f"{where}: {value!r} is not of type {hint.__name__}")
+    elif hint == tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise InvalidInput(f"{where}: must be a list of strings")
+        return tuple(value)
+    elif value not in choices:
+        raise InvalidInput(f"{where}: {value!r} is not one of {', '.join(map(repr, choices))}")
+    return value

@@ -1,0 +1,86 @@
+"""Atomic writes: a file or folder is there whole, or not at all, whenever the machine stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write to a temporary name beside `path`, sync, rename."""
+    partial = path.with_name(f".{path.name}.partial")
+    _write_synced(partial, content)
+    os.replace(partial, path)
+    sync_folder(path.parent)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder of files under a temporary name, sync all of it, rename.
+
+    A folder that is there already is left alone if it holds the same bytes, else replaced.
+    """
+    if folder.is_dir() and _same(folder, files):
+        return
+    partial = fresh_partial(folder)
+    for name, content in files.items():
+        _write_synced(partial / name, content)
+    publish(partial, folder)
+
+
+def fresh_partial(folder: Path) -> Path:
+    """An empty folder of this process, beside `folder` and under a temporary name."""
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    return partial
+
+
+def publish(partial: Path, folder: Path) -> None:
+    """Sync a finished temporary folder and give it its name."""
+    sync_folder(partial)
+    if folder.exists():
+        shutil.rmtree(folder)
+    os.replace(partial, folder)
+    sync_folder(folder.parent)
+
+
+def remove_partials(root: Path) -> None:
+    """Delete what a killed process left half-written under `root`."""
+    for path in sorted(root.rglob(".*.partial")):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def write_json(path: Path, document: Any) -> None:
+    write_file(path, json_bytes(document))
+
+
+def json_bytes(document: Any) -> bytes:
+    """Readable and strict: NaN or infinity in a document is a programming error."""
+    return (json.dumps(document, indent=2, allow_nan=False) + "\n").encode()
+
+
+def _same(folder: Path, files: Mapping[str, bytes]) -> bool:
+    names = {path.name for path in folder.iterdir()}
+    return names == set(files) and all((folder / n).read_bytes() == b for n, b in files.items())
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,253 @@
+"""The driver of a run: plays the game, stores what happens, and adds what only it may know.
+
+Learning and selection get tasks, demonstrations and players. The world's truth is touched in one
+way, through `runs/summary.py`, after the learning step, to add columns to the report.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ringfence import demos as demonstrations
+from ringfence import evidence as evidences
+from ringfence import experts as maker
+from ringfence import theory
+from ringfence.constraints import files as constraint_files
+from ringfence.constraints.classes import ConstraintClass, LinearClass, TableClass, with_constant
+from ringfence.constraints.player import FTRL, Regression, ftrl
+from ringfence.demos import Demonstrations
+from ringfence.errors import InvalidInput
+from ringfence.game import Rules, play
+from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, behaviour_of
+from ringfence.runs import config as configs
+from ringfence.runs.backends import SolveAll, constraint_folder
+from ringfence.runs.config import GameConfig, RunConfig
+from ringfence.runs.files import (
+    fresh_partial,
+    publish,
+    remove_partials,
+    write_file,
+    write_folder,
+    write_json,
+)
+from ringfence.runs.worlds import make_world
+from ringfence.runs.summary import iteration_row, make_summary, versions
+from ringfence.selection import select
+from ringfence.worlds.finite import FiniteTask
+from ringfence.worlds.grid import GridWorld
+
+Event = dict[str, Any]
+OnEvent = Callable[[Event], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Experts:
+    """What the demonstrations of the run's tasks amount to, in task order."""
+
+    tasks: tuple[FiniteTask, ...]
+    train: tuple[Behaviour, ...]
+    heldout: tuple[Behaviour, ...]
+    groups: tuple[evidences.Group, ...]
+
+
+def create(run: Path, config: RunConfig, demos: Demonstrations) -> None:
+    """A new run directory with its configuration and demonstrations: whole, or not at all."""
+    refuse_existing(run)
+    run.parent.mkdir(parents=True, exist_ok=True)
+    partial = fresh_partial(run)
+    try:
+        demonstrations.save(demos, partial / "demos")
+        write_file(partial / "config.toml", configs.to_toml(config).encode())
+        publish(partial, run)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def refuse_existing(run: Path) -> None:
+    if run.exists():
+        raise InvalidInput(
+            f"{run}: it exists already; go on with 'ringfence resume {run}' or choose another --out"
+        )
+
+
+def drive(run: Path, workers: int, on_event: OnEvent) -> dict[str, Any]:
+    """Play a created run to its end, from wherever it was; returns the summary."""
+    if workers < 1:
+        raise InvalidInput(f"--workers must be at least 1, got {workers}")
+    config = configs.read(run / "config.toml")
+    with _only_driver(run):
+        remove_partials(run)
+        return _drive(run, config, workers, on_event)
+
+
+def _drive(run: Path, config: RunConfig, workers: int, on_event: OnEvent) -> dict[str, Any]:
+    world = make_world(config.world)
+    experts = read_experts(run, config, world)
+    F_c, player = make_player(config.game, world, experts.train)
+    rules = make_rules(config.game)
+    began = time.monotonic()
+
+    def tell(event: Event) -> None:
+        event = {"seconds": round(time.monotonic() - began, 3), **event}
+        with open(run / "metrics.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps(event) + "\n")
+        on_event(event)
+
+    ledger_names: dict[tuple[int, ...], str] = {}
+
+    def on_solved(problem: Problem, name: str, known: bool) -> None:
+        ledger_names[problem.seed] = name
+        i, k = problem.seed[1:]
+        tell({"event": "solved", "i": i, "k": k, "task": problem.task.name, "known": known})
+
+    backend = SolveAll(run, workers, on_solved)
+
+    def solve_all(problems: Sequence[Problem]) -> list[Solution]:
+        i, c = problems[0].seed[1], problems[0].constraint
+        save_constraint(run / constraint_folder(i), config, c, experts.train, i)
+        return backend(problems)
+
+    tell({"event": "start", "tasks": len(experts.tasks), "iterations": rules.iterations})
+    records, rows, seconds = [], [], []
+    try:
+        game = play(experts.tasks, experts.train, solve_all, player, rules, config.seed)
+        for record in game:
+            records.append(record)
+            bound = theory.regret(F_c, player.T, experts.train, records).bound[-1]
+            row = iteration_row(record, experts.train, world.truth, float(bound))
+            row["ledger"] = [
+                ledger_names[(config.seed, record.i, k)] for k in range(len(experts.tasks))
+            ]
+            rows.append(row)
+            seconds.append(round(time.monotonic() - began, 3))
+            tell({"event": "iteration", "total": rules.iterations, **_progress(row)})
+    finally:
+        backend.close()
+
+    chosen = select(records, experts.heldout)
+    c = records[chosen.i - 1].c
+    evidence = evidences.label(experts.groups)
+    save_constraint(run / "constraint", config, c, experts.train, chosen.i)
+    write_json(run / "evidence.json", evidence_document(evidence, c, experts))
+    names = [task.name for task in experts.tasks]
+    summary = make_summary(
+        config, names, experts.heldout, rows, chosen, world.truth, evidence.counts()
+    )
+    write_json(run / "summary.json", summary)
+    write_json(run / "timing.json", {"iteration_end_s": seconds, "workers": workers})
+    tell({"event": "selected", "i": chosen.i, "description": c.describe()})
+    return summary
+
+
+@contextmanager
+def _only_driver(run: Path) -> Iterator[None]:
+    """A lock that the operating system drops when the process ends, however it ends."""
+    with open(run / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InvalidInput(f"{run}: another process is driving this run; let it end") from None
+        yield
+
+
+def read_experts(run: Path, config: RunConfig, world: GridWorld) -> Experts:
+    """The run's tasks with their experts, sampled or exact."""
+    demos = demonstrations.load(run / "demos")
+    if demonstrations.content_hash(demos) != config.demos.content_hash:
+        raise InvalidInput(
+            f"{run / 'demos'}: not the demonstrations that this run was started with; restore them"
+        )
+    by_name = {task.name: task for task in world.tasks}
+    chosen = [d for d in demos.tasks if not config.game.tasks or d.task in config.game.tasks]
+    for name in (*config.game.tasks, *(d.task for d in chosen)):
+        if name not in by_name or name not in {d.task for d in demos.tasks}:
+            raise InvalidInput(
+                f"task {name!r} is not in the world or has no demonstrations; "
+                f"there are: {', '.join(d.task for d in demos.tasks if d.task in by_name)}"
+            )
+    if config.game.method == "icl" and len(chosen) != 1:
+        raise InvalidInput(
+            f"icl learns from one task, {len(chosen)} are given; choose one with --task, "
+            "or use --method mt-icl"
+        )
+    tasks = tuple(by_name[d.task] for d in chosen)
+    if config.demos.experts == "exact":
+        exact = dict(
+            zip((t.name for t in world.tasks), maker.expert_behaviours(world), strict=True)
+        )
+        behaviours = tuple(exact[task.name] for task in tasks)
+        return Experts(tasks, behaviours, behaviours, maker.exact_groups(world, tasks))
+    for d in chosen:
+        if not d.heldout:
+            raise InvalidInput(
+                f"task {d.task!r} has no held-out demonstrations; selection needs at least one"
+            )
+    return Experts(
+        tasks,
+        tuple(behaviour_of(d.train) for d in chosen),
+        tuple(behaviour_of(d.heldout) for d in chosen),
+        tuple(
+            g
+            for task, d in zip(tasks, chosen, strict=True)
+            for g in evidences.groups_of(task, d.train)
+        ),
+    )
+
+
+def make_player(
+    game: GameConfig, world: GridWorld, experts: Sequence[Behaviour]
+) -> tuple[ConstraintClass, Regression | FTRL]:
+    """The constraint class, restricted if the game says so, and the player over it."""
+    features = world.features
+    F_c: ConstraintClass
+    if game.constraint_class == "table":
+        F_c = TableClass(features, world.shape)
+    else:
+        psi = with_constant(world.tasks[0].points[0])
+        F_c = LinearClass(features, 1.0, float(np.linalg.norm(psi, axis=1).max()))
+    if game.restricted:
+        F_c = F_c.restricted(experts)
+    T = float(world.horizon)
+    if game.player == "ftrl":
+        return F_c, ftrl(F_c, T, game.iterations)
+    return F_c, Regression(F_c, T)
+
+
+def make_rules(game: GameConfig) -> Rules:
+    if game.iterations < 1:
+        raise InvalidInput(f"a game needs at least 1 iteration, got {game.iterations}")
+    return Rules(game.iterations, game.epsilon, game.method == "mt-icl", game.buffer, game.anneal)
+
+
+def save_constraint(
+    folder: Path, config: RunConfig, c: Constraint, experts: Sequence[Behaviour], i: int
+) -> None:
+    """Store c_i with the limit that the training demonstrations have under it."""
+    delta = max(J(pi_E, c) for pi_E in experts)
+    provenance = {
+        "iteration": i,
+        "method": config.game.method,
+        "player": config.game.player,
+        "restricted": config.game.restricted,
+        "seed": config.seed,
+        "demonstrations_sha256": config.demos.content_hash,
+        "experts": config.demos.experts,
+        "versions": versions(),
+    }
+    write_folder(folder, constraint_files.to_bytes(c, delta, provenance))
+
+
+def _progress(row: dict[str, Any]) -> Event:
+    """What a person wants to see of an iteration while it runs."""
+    columns = ("i", "learner_reward_mean", "expert_reward_mean", "learner_true_cost_mean")
+    return {**{name: row[name] for name in columns}, "constraint": row["constraint"]}

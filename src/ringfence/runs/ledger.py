@@ -1,0 +1,102 @@
+"""Finished solves on disk, by the hash of all that determines them.
+
+A solve is a pure function and its result is a file, so resuming a run, worker processes and
+clusters are one mechanism: look in the ledger, solve what is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError
+
+from ringfence.constraints import files as constraint_files
+from ringfence.errors import InvalidInput
+from ringfence.objects import Behaviour, Problem, Solution
+from ringfence.runs.config import SolverConfig, WorldConfig
+from ringfence.runs.files import json_bytes, write_folder
+
+SCHEMA = 1
+
+
+def solve_key(world: WorldConfig, solver: SolverConfig, problem: Problem) -> dict[str, Any]:
+    """The document that determines a solve: its hash is the solve's name."""
+    if problem.start is not None:
+        raise NotImplementedError("a start has no hash yet: exact solvers begin from nothing")
+    constraint = constraint_files.to_bytes(problem.constraint, problem.delta, {})
+    return {
+        "schema": SCHEMA,
+        "world": asdict(world),
+        "solver": asdict(solver),
+        "task": problem.task.name,
+        "constraint": hashlib.sha256(b"".join(constraint.values())).hexdigest(),
+        "delta": problem.delta.hex(),
+        "seed": list(problem.seed),
+    }
+
+
+def key_hash(key: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:32]
+
+
+class Ledger:
+    """A folder of finished solves."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def get(self, name: str) -> Solution | None:
+        """The solve of that name, or None if it is not finished."""
+        folder = self.root / name
+        if not folder.is_dir():
+            return None
+        try:
+            document = json.loads((folder / "solve.json").read_bytes())
+            return _solution(document, safetensors.numpy.load_file(folder / "arrays.safetensors"))
+        except (OSError, ValueError, KeyError, SafetensorError) as problem:
+            raise InvalidInput(
+                f"{folder}: this finished solve can't be read ({problem}); delete the folder and "
+                "resume, it will be solved again"
+            ) from None
+
+    def put(self, name: str, key: dict[str, Any], solution: Solution) -> None:
+        document = {
+            "key": key,
+            "episodes": solution.behaviour.episodes,
+            "env_steps": solution.env_steps,
+        }
+        arrays = safetensors.numpy.save(_arrays(solution))
+        files = {"solve.json": json_bytes(document), "arrays.safetensors": arrays}
+        write_folder(self.root / name, files)
+
+
+def _arrays(solution: Solution) -> dict[str, np.ndarray]:
+    pi = solution.behaviour
+    arrays = {f"policy.{name}": np.ascontiguousarray(a) for name, a in solution.policy.items()}
+    arrays["features"] = np.ascontiguousarray(pi.features)
+    arrays["visits"] = np.ascontiguousarray(pi.visits)
+    arrays["scalars"] = np.array([solution.lam, pi.reward, pi.reward_se, pi.length])
+    return arrays
+
+
+def _solution(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Solution:
+    lam, reward, reward_se, length = map(float, arrays["scalars"])
+    policy = {
+        name.removeprefix("policy."): array
+        for name, array in arrays.items()
+        if name.startswith("policy.")
+    }
+    return Solution(
+        policy=policy,
+        lam=lam,
+        behaviour=Behaviour(
+            arrays["features"], arrays["visits"], reward, reward_se, length, document["episodes"]
+        ),
+        env_steps=document["env_steps"],
+    )

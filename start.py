@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Sets Ringfence up in its own virtual environment and runs it; needs nothing but Python.
+
+    python3 start.py quickstart    learn a constraint on the built-in maze, with pictures
+    python3 start.py test          lint, types and tests
+
+Anything else is handed to the `ringfence` command: `python3 start.py learn --help`.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+VENV = HERE / ".venv"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+LOCK = HERE / "requirements.lock"
+
+
+def main() -> int:
+    if sys.version_info < (3, 11):
+        print(f"Ringfence needs Python 3.11 or newer, this is {sys.version.split()[0]}.")
+        return 2
+    arguments = sys.argv[1:] or ["--help"]
+    try:
+        install()
+        if arguments[0] == "test":
+            return test(arguments[1:])
+        return subprocess.call([BIN / "ringfence", *arguments])
+    except subprocess.CalledProcessError as problem:
+        print(f"Set-up stopped: {' '.join(map(str, problem.cmd))} failed.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def install() -> None:
+    """Install the locked versions and this checkout, unless that was done already."""
+    wanted = LOCK.read_bytes() + (HERE / "pyproject.toml").read_bytes() + sys.version.encode()
+    stamp, mark = VENV / "installed", hashlib.sha256(wanted).hexdigest()
+    if stamp.is_file() and stamp.read_text() == mark:
+        return
+    print("Setting up .venv (once, about a minute) ...", flush=True)
+    shutil.rmtree(VENV, ignore_errors=True)
+    subprocess.check_call([sys.executable, "-m", "venv", VENV])
+    pip = [BIN / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.check_call([*pip, "--requirement", LOCK])
+    subprocess.check_call([*pip, "--no-deps", "--no-build-isolation", "--editable", HERE])
+    stamp.write_text(mark)
+
+
+def test(arguments: list) -> int:
+    """Everything that must hold before a change lands."""
+    python = [BIN / "python", "-m"]
+    checks = [
+        [*python, "ruff", "check"],
+        [*python, "ruff", "format", "--check"],
+        [*python, "mypy"],
+        [*python, "pytest", *arguments],
+    ]
+    for check in checks:
+        print("$", " ".join(map(str, check[2:])), flush=True)
+        code = subprocess.call(check, cwd=HERE)
+        if code:
+            return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""Selection: the rule of the held-out gap, on hand-made records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ringfence.constraints.table import TableConstraint
+from ringfence.game import Record
+from ringfence.objects import Behaviour, Feature, Solution
+from ringfence.selection import select
+
+
+def behaviour(visits: list[float], reward: float, se: float = 0.0) -> Behaviour:
+    cells = np.arange(len(visits), dtype=float)[:, None]
+    return Behaviour(cells, np.array(visits), reward, se, sum(visits), None)
+
+
+def record(i: int, values: list[float], learner: Behaviour) -> Record:
+    c = TableConstraint((Feature("cell", ""),), np.array(values))
+    return Record(i, c, (0.0,), (Solution({}, 0.0, learner, 0),), 0.0, c)
+
+
+EXPERT = behaviour([2, 0, 0], reward=5.0, se=1.0)
+
+
+def test_smallest_gap_over_all_the_games_constraints_wins() -> None:
+    records = [
+        record(1, [0, 0, 0], behaviour([0, 2, 0], 9.0)),  # cheap under c_1, dear under c_2
+        record(2, [0, 1, 0], behaviour([1, 0, 1], 6.0)),
+        record(3, [0, 1, 1], behaviour([2, 0, 0], 5.0)),
+    ]
+    chosen = select(records, [EXPERT])
+    assert chosen.gap == (2.0, 1.0, 0.0)
+    assert chosen.i == 3
+
+
+def test_an_iterate_that_earns_too_little_is_not_taken() -> None:
+    records = [
+        record(1, [0, 1, 0], behaviour([0, 1, 1], 4.1)),  # within one standard error of 5
+        record(2, [0, 1, 1], behaviour([2, 0, 0], 3.9)),  # not within it
+    ]
+    assert select(records, [EXPERT]).i == 1
+
+
+def test_where_none_earns_enough_the_highest_reward_is_taken_and_said() -> None:
+    records = [
+        record(1, [0, 0, 0], behaviour([2, 0, 0], 1.0)),
+        record(2, [0, 1, 0], behaviour([0, 2, 0], 2.0)),
+    ]
+    chosen = select(records, [EXPERT])
+    assert chosen.i == 2
+    assert not chosen.rewarding
+
+
+def test_ties_go_to_the_earliest() -> None:
+    same = behaviour([2, 0, 0], 5.0)
+    records = [record(i, [0, 1, 0], same) for i in (1, 2, 3)]
+    assert select(records, [EXPERT]).i == 1
+
+
+def test_nothing_to_select_from_is_an_error() -> None:
+    with pytest.raises(ValueError, match="nothing"):
+        select([], [EXPERT])

@@ -1,0 +1,91 @@
+"""Finite MDPs: validation, occupancies, behaviours and sampled episodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ringfence.errors import InvalidInput
+from ringfence.objects import Feature, behaviour_of
+from ringfence.worlds.finite import FiniteTask, behaviour, from_tensor, occupancy, rollout
+
+
+def random_task(seed: int, horizon: int | None, discount: float = 1.0) -> FiniteTask:
+    rng = np.random.default_rng(seed)
+    S, A = 4, 3
+    P = rng.dirichlet(np.ones(S), size=(S, A))
+    mdp = from_tensor(P, rng.dirichlet(np.ones(S)), rng.random((S, A)), horizon, discount)
+    phi = np.stack(np.meshgrid(np.arange(S), np.arange(A), indexing="ij"), axis=-1).astype(float)
+    return FiniteTask("random", mdp, (Feature("state", ""), Feature("action", "")), phi)
+
+
+def random_policy(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    return np.random.default_rng(seed).dirichlet(np.ones(shape[-1]), size=shape[:-1])
+
+
+def test_finite_occupancy_has_mass_one_per_step() -> None:
+    task = random_task(0, 6)
+    rho = occupancy(task.mdp, random_policy(1, (6, 4, 3)))
+    assert rho.sum(axis=(1, 2)) == pytest.approx(np.ones(6))
+
+
+def test_discounted_occupancy_solves_the_flow_equation() -> None:
+    task = random_task(0, None, 0.9)
+    mdp, pi = task.mdp, random_policy(1, (4, 3))
+    rho = occupancy(mdp, pi)
+    assert rho.sum() == pytest.approx(10)
+    assert rho.sum(axis=1) == pytest.approx(mdp.start + 0.9 * mdp.transition_t @ rho.ravel())
+
+
+def test_sampled_behaviour_approaches_the_exact_one() -> None:
+    task = random_task(0, 5)
+    pi = random_policy(1, (5, 4, 3))
+    exact = behaviour(task, occupancy(task.mdp, pi))
+    rng = np.random.default_rng(2)
+    starts = rng.choice(4, size=4000, p=task.mdp.start)
+    sampled = behaviour_of([rollout(task, pi, int(s), rng) for s in starts])
+    assert sampled.reward == pytest.approx(exact.reward, abs=4 * sampled.reward_se)
+    assert np.array_equal(sampled.features, exact.features)
+    assert sampled.visits == pytest.approx(exact.visits, abs=0.05)
+    assert sampled.length == 5
+    assert exact.length == pytest.approx(5)
+
+
+def test_episode_starts_where_asked_and_obeys_the_dynamics() -> None:
+    task = random_task(3, 7)
+    path = rollout(task, random_policy(1, (7, 4, 3)), 2, np.random.default_rng(0))
+    s, a = path.observations[:, 0].astype(int), path.actions[:, 0].astype(int)
+    assert s[0] == 2
+    assert np.array_equal(path.rewards, task.mdp.reward[s[:-1], a])
+    assert np.array_equal(path.features, np.stack([s[:-1], a], axis=1))
+
+
+def test_noise_one_ignores_the_policy() -> None:
+    task = random_task(3, 400)
+    pi = np.zeros((400, 4, 3))
+    pi[..., 0] = 1
+    path = rollout(task, pi, 0, np.random.default_rng(0), noise=1.0)
+    share = np.bincount(path.actions[:, 0].astype(int), minlength=3) / 400
+    assert share == pytest.approx(np.full(3, 1 / 3), abs=0.08)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"start": np.array([0.5, 0.6])}, "distribution"),
+        ({"reward": np.array([[0.0, np.nan], [0.0, 0.0]])}, "NaN"),
+        ({"transition": np.full((2, 2, 2), 0.6)}, "state 0, action 0"),
+        ({"horizon": None, "discount": 0.0}, "discount"),
+        ({"horizon": 0}, "horizon"),
+        ({"horizon": 3, "discount": 0.9}, "discount 1"),
+    ],
+)
+def test_bad_mdp_is_refused(change: dict, word: str) -> None:
+    good = {
+        "transition": np.full((2, 2, 2), 0.5),
+        "start": np.array([0.5, 0.5]),
+        "reward": np.zeros((2, 2)),
+        "horizon": 3,
+    }
+    with pytest.raises(InvalidInput, match=word):
+        from_tensor(**(good | change))
