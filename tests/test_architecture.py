@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "worlds": {"errors", "objects", "worlds"},
     "constraints": {"errors", "objects", "constraints"},
     "demos": {"errors", "objects"},
+    "demo_checks": {"errors", "objects", "demos"},
     "solvers": {"errors", "objects", "worlds.finite", "solvers"},
     "game": {"errors", "objects", "constraints.player"},
     "selection": {"errors", "objects", "game"},

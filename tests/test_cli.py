@@ -86,18 +86,43 @@ BAD = [
         DEMOS,
         r"schema",
     ),
-    ("demos: no paths", nothing, ["demos", "make", "--paths", "0", "--out", "new"], r"paths must be"),
+    (
+        "demos: no paths",
+        nothing,
+        ["demos", "make", "--paths", "0", "--out", "new"],
+        r"paths must be",
+    ),
     ("demos: noise", nothing, ["demos", "make", "--noise", "2", "--out", "new"], r"noise must be"),
-    ("demos: folder is there", nothing, ["demos", "make", "--out", "demos"], r"exists already; choose"),
+    (
+        "demos: folder is there",
+        nothing,
+        ["demos", "make", "--out", "demos"],
+        r"exists already; choose",
+    ),
     ("demos: check wrong", nothing, ["demos", "check", "run"], r"demonstrations.json"),
     # configuration
     ("config: slip", nothing, ["learn", "--slip", "1.5", "--out", "new"], r"slip must be in"),
-    ("config: horizon", nothing, ["learn", "--horizon", "5", "--out", "new"], r"horizon of at least"),
+    (
+        "config: horizon",
+        nothing,
+        ["learn", "--horizon", "5", "--out", "new"],
+        r"horizon of at least",
+    ),
     ("config: iterations", nothing, ["learn", "--iterations", "0", "--out", "new"], r"at least 1"),
     ("config: task", nothing, ["learn", "--task", "x", "--out", "new"], r"task 'x'.*there are"),
-    ("config: icl", nothing, ["learn", "--method", "icl", "--out", "new"], r"one task, 10 are given"),
+    (
+        "config: icl",
+        nothing,
+        ["learn", "--method", "icl", "--out", "new"],
+        r"one task, 10 are given",
+    ),
     ("config: workers", nothing, ["learn", "--workers", "0", "--out", "new"], r"--workers"),
-    ("config: temperature", nothing, ["learn", "--temperature", "-1", "--out", "new"], r"temperature"),
+    (
+        "config: temperature",
+        nothing,
+        ["learn", "--temperature", "-1", "--out", "new"],
+        r"temperature",
+    ),
     (
         "config: exact",
         nothing,
@@ -107,7 +132,9 @@ BAD = [
     # constraint files
     (
         "constraint: altered",
-        damage_json("run/constraint/constraint.json", '"weights_sha256": "', '"weights_sha256": "0'),
+        damage_json(
+            "run/constraint/constraint.json", '"weights_sha256": "', '"weights_sha256": "0'
+        ),
         EVALUATE,
         r"SHA-256 differs",
     ),
@@ -124,13 +151,28 @@ BAD = [
         r"SHA-256",
     ),
     ("constraint: missing", nothing, ["evaluate", "nowhere"], r"nowhere.*no such file"),
-    ("constraint: other world", nothing, ["evaluate", "run"], r"4 x 4 cells, this world has 10 x 10"),
-    ("constraint: no feature", nothing, ["evaluate", "speed <= 1"], r"no feature 'speed'; features"),
+    (
+        "constraint: other world",
+        nothing,
+        ["evaluate", "run"],
+        r"4 x 4 cells, this world has 10 x 10",
+    ),
+    (
+        "constraint: no feature",
+        nothing,
+        ["evaluate", "speed <= 1"],
+        r"no feature 'speed'; features",
+    ),
     ("constraint: grammar", nothing, ["evaluate", "row <= col <= 2"], r"one linear inequality"),
     # run directories
     ("run: missing", nothing, ["resume", "nowhere"], r"not a run directory.*ringfence learn"),
     ("run: bad toml", lambda h: (h / "run/config.toml").write_text("["), RESUME, r"not valid TOML"),
-    ("run: future", damage_json("run/config.toml", "schema = 1", "schema = 7"), RESUME, r"schema 7"),
+    (
+        "run: future",
+        damage_json("run/config.toml", "schema = 1", "schema = 7"),
+        RESUME,
+        r"schema 7",
+    ),
     ("run: entry", damage_json("run/config.toml", "epsilon", "epsilom"), RESUME, r"'epsilom'"),
     ("run: demos gone", lambda h: shutil.rmtree(h / "run/demos"), RESUME, r"demos"),
     ("run: in the way", nothing, ["learn", "--out", "run"], r"exists already; go on with"),
@@ -140,7 +182,12 @@ BAD = [
         ["transfer", "run", "--goal", "0,3", "--start", "0,0"],
         r"not finished.*resume",
     ),
-    ("run: no summary", lambda h: (h / "run/summary.json").unlink(), ["report", "run"], r"summary.json"),
+    (
+        "run: no summary",
+        lambda h: (h / "run/summary.json").unlink(),
+        ["report", "run"],
+        r"summary.json",
+    ),
     # command line
     ("line: nothing", nothing, [], r"command.*--help"),
     ("line: unknown command", nothing, ["lern"], r"invalid choice: 'lern'"),

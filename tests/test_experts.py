@@ -14,7 +14,8 @@ import pytest
 
 from ringfence import demos as demonstrations
 from ringfence import experts
-from ringfence.demos import Demonstrations, Finding, content_hash
+from ringfence.demo_checks import Finding, describe
+from ringfence.demos import Demonstrations, content_hash
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.experts import ExpertConfig, make_demonstrations
 from ringfence.objects import Feature, Trajectory, behaviour_of
@@ -242,7 +243,7 @@ def test_made_demonstrations_come_back_from_disk(demos: Demonstrations, tmp_path
 
 
 def test_description_shows_where_experts_went(demos: Demonstrations, world: GridWorld) -> None:
-    lines = demonstrations.describe(demos, world.shape).splitlines()[-10:]
+    lines = describe(demos, world.shape).splitlines()[-10:]
     visited = np.array([[letter != "." for letter in line] for line in lines])
     assert not (visited & world.truth.walls).any()
     assert visited.sum() > 50

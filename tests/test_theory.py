@@ -47,6 +47,9 @@ PAIR = (Feature("state", "index"), Feature("action", "index"))
 ROUNDS = 15
 #: No early stop: every game is played to its last round, so that all prefixes are checked.
 SINGLE = Rules(iterations=ROUNDS, epsilon=-1.0, multi_task=False)
+#: Times the best step size: with it the regret is small after few rounds, so that the bound is
+#: tight enough to be broken. For honest games it holds as with any other.
+BOLD = 10.0
 EXACT = settings(derandomize=True, deadline=None, database=None, max_examples=200)
 
 
@@ -117,7 +120,7 @@ def full_class(game: Game) -> TableClass:
 @pytest.fixture(scope="module")
 def played(games: list[Game]) -> list[tuple[FTRL, list[Record], SingleTask]]:
     # Step sizes other than the best one have another rate, which must hold as well.
-    shares = [1.0, 0.1, 0.01]
+    shares = [1.0, 0.1, BOLD]
     return [
         play_single(game, full_class(game), LPSolver(), shares[k % 3])
         for k, game in enumerate(games)
@@ -201,8 +204,9 @@ def test_check_fails_when_the_truth_is_outside_the_class(games: list[Game]) -> N
     failures = []
     for game in games:
         needed_cells_shut = replace(full_class(game), zero=game.truth.values > 0)
-        failures.append(play_single(game, needed_cells_shut, LPSolver())[2].failure())
-    assert failures.count("the truth is not in the constraint class") >= 50
+        failures.append(play_single(game, needed_cells_shut, LPSolver(), BOLD)[2].failure())
+    # 95 when written; in the others the cells that are left open hold the learner back as well.
+    assert failures.count("the truth is not in the constraint class") >= 80
 
 
 def test_check_fails_when_the_solver_overspends_its_limit(games: list[Game]) -> None:
@@ -211,13 +215,14 @@ def test_check_fails_when_the_solver_overspends_its_limit(games: list[Game]) -> 
         exact = LPSolver()
 
         def overspending(problem: Problem, exact: LPSolver = exact) -> Solution:
-            return exact(replace(problem, delta=problem.delta + 1.0))
+            return exact(replace(problem, delta=2 * problem.delta))
 
-        checked = play_single(game, full_class(game), overspending)[2]
+        checked = play_single(game, full_class(game), overspending, BOLD)[2]
         # c* is in the class, so the bound that allows for the slack must still hold.
         assert (checked.mean_violation <= checked.regret.sharp_bound + 1e-7).all()
         failures.append(checked.failure())
-    assert failures.count("the learners spent more than the limit J(pi_E, c_i)") >= 50
+    # 85 when written; in the others the regret of 15 rounds still exceeds the violation.
+    assert failures.count("the learners spent more than the limit J(pi_E, c_i)") >= 70
 
 
 def test_check_fails_when_the_solver_is_not_optimal(games: list[Game]) -> None:

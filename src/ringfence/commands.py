@@ -33,28 +33,27 @@ def quickstart(options: Namespace) -> None:
 
 
 def demos_make(options: Namespace) -> None:
-    from ringfence import demos
+    from ringfence import demo_checks, demos
 
     if options.out.exists():
         raise InvalidInput(f"{options.out}: it exists already; choose another --out")
     made = make_demos(options, world_of(options))
     demos.save(made, options.out)
-    print(demos.describe(made))
+    print(demo_checks.describe(made))
     print(f"saved to {options.out}")
 
 
 def demos_check(options: Namespace) -> None:
-    from ringfence import demos, experts
+    from ringfence import demo_checks, demos, experts
+    from ringfence.runs.worlds import make_world
 
     given = demos.load(options.demos)
     if options.world is None:
-        findings = demos.check(given)
+        findings = demo_checks.check(given)
     else:
-        from ringfence.runs.worlds import make_world
-
         findings = experts.check(given, make_world(world_of(options)).tasks)
     for finding in findings:
-        print(f"{finding.severity}: {finding.where}: {finding.message}")
+        print(finding)
     errors = sum(finding.severity == "error" for finding in findings)
     if errors:
         raise InvalidInput(f"{options.demos}: {errors} errors (above); mend them before learning")
@@ -62,13 +61,13 @@ def demos_check(options: Namespace) -> None:
 
 
 def demos_show(options: Namespace) -> None:
-    from ringfence import demos
+    from ringfence import demo_checks, demos
 
-    print(demos.describe(demos.load(options.demos)))
+    print(demo_checks.describe(demos.load(options.demos)))
 
 
 def learn(options: Namespace) -> None:
-    from ringfence import demos
+    from ringfence import demos, experts
     from ringfence.runs import learn as runs
     from ringfence.runs.config import DemosConfig, GameConfig, RunConfig
     from ringfence.runs.worlds import make_world
@@ -79,6 +78,9 @@ def learn(options: Namespace) -> None:
     if options.demos is not None and options.experts == "exact":
         raise InvalidInput("--experts exact makes its own experts; leave --demos out")
     given = make_demos(options, world) if options.demos is None else demos.load(options.demos)
+    for finding in experts.check(given, make_world(world).tasks):
+        if finding.severity == "error":
+            raise InvalidInput(f"{options.demos}: {finding.where}: {finding.message}")
     config = RunConfig(
         command=options.command_line,
         seed=options.seed,
@@ -122,9 +124,7 @@ def finish(run: Path, workers: int) -> None:
     ]
     for name, learner, expert in rows:
         if learner is not None:
-            print(
-                f"{name}: {learner:.3f} (experts {expert:.3f}), mean of {len(summary['tasks'])} tasks"
-            )
+            print(f"{name}, mean over tasks: {learner:.3f} (experts {expert:.3f})")
     if chosen["constraint"].get("iou") is not None:
         print(f"overlap with the true cells (IoU): {chosen['constraint']['iou']:.3f}")
     counts = summary["evidence"]
@@ -231,8 +231,6 @@ def world_of(options: Namespace) -> WorldConfig:
 
 
 def make_demos(options: Namespace, world: WorldConfig) -> Demonstrations:
-    from dataclasses import asdict
-
     from ringfence.experts import ExpertConfig, make_demonstrations
     from ringfence.runs.worlds import make_world
 
@@ -245,7 +243,7 @@ def make_demos(options: Namespace, world: WorldConfig) -> Demonstrations:
         contaminated=options.contaminated,
         seed=options.seed,
     )
-    return make_demonstrations(make_world(world), config, provenance={"world": asdict(world)})
+    return make_demonstrations(make_world(world), config)
 
 
 def solver_config(options: Namespace) -> SolverConfig:

@@ -19,8 +19,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence import demos as demonstrations
-from ringfence.demos import JSON, Demonstrations, Finding, TaskDemos
+from ringfence import demo_checks
+from ringfence.demo_checks import Finding
+from ringfence.demos import JSON, Demonstrations, TaskDemos
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import Array, Behaviour, Trajectory
 from ringfence.solvers import soft
@@ -210,7 +211,7 @@ def check(demos: Demonstrations, tasks: Sequence[FiniteTask]) -> list[Finding]:
         else:
             for where, trajectory in given.labelled:
                 findings += _against_task(trajectory, known[given.task], where)
-    return [*findings, *demonstrations.check(demos), *_coverage(demos, tasks)]
+    return [*findings, *demo_checks.check(demos), *_coverage(demos, tasks)]
 
 
 def _against_task(t: Trajectory, task: FiniteTask, where: str) -> Iterator[Finding]:

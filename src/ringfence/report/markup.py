@@ -24,7 +24,7 @@ class Markup(str):
 Child = str | int | float | None | Iterable["Child"]
 
 
-def tag(name: str, *children: Child, **attributes: object) -> Markup:
+def tag(name: str, /, *children: Child, **attributes: object) -> Markup:
     """An element. None and False attributes are left out, True ones have no value.
 
     Attribute names are Python's: `class_` is class, `data_i` is data-i.

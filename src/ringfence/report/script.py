@@ -101,7 +101,7 @@ JS = """
     const i = Number(wish.get("iteration"));
     if (Number.isInteger(i) && i >= 1 && i <= data.count) state.i = i;
     const of = wish.get("task");
-    if (of === "all" || (of && data.tasks[of] !== undefined)) state.task = of;
+    if (of === "all" || (/^\\d+$/.test(of) && +of < data.tasks.length)) state.task = of;
     if (wish.has("layers")) {
       const names = boxes.map((box) => box.value);
       state.layers = new Set(wish.get("layers").split(",").filter((n) => names.includes(n)));

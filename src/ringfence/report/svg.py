@@ -43,6 +43,7 @@ def run_map(run: RunData, labels: Labels | None, facts: Mapping[Cell, Sequence[s
         places(run),
         None if labels is None else evidence_letters(labels, special(run), off=True),
         _cells(run.shape, facts),
+        tag("rect", id="ring", class_="ring off"),
         id_="map",
     )
 

@@ -152,6 +152,25 @@ def maze() -> GridWorld:
     return read_map(MAZE, horizon=MAZE_HORIZON)
 
 
+def random_map(
+    seed: int, side: int = 8, walls: float = 0.3, starts: int = 2, goals: int = 4
+) -> str:
+    """A text map with about that share of forbidden cells, whose other cells are all connected."""
+    rng = np.random.default_rng([seed, side])
+    while True:
+        forbidden = rng.random((side, side)) < walls
+        free = np.argwhere(~forbidden)
+        middle = free[rng.integers(len(free))]
+        reached = safe_distances(forbidden, (int(middle[0]), int(middle[1]))) >= 0
+        if reached.sum() >= max(starts + goals, (1 - walls) * side**2 / 2):
+            break
+    letters = np.where(reached, ".", "#")
+    places = rng.permutation(np.argwhere(reached))[: starts + goals]
+    for n, (row, col) in enumerate(places):
+        letters[row, col] = "S" if n < starts else "G"
+    return "\n".join("".join(line) for line in letters)
+
+
 def scaled_maze(factor: int) -> GridWorld:
     """The paper's maze with each cell blown up to factor x factor cells; still ten tasks."""
     lines = []

@@ -1,0 +1,313 @@
+"""Deterministic tasks as one graph of moves, and the dynamic programmes over it.
+
+Evidence asks one question very often: could a group of experts have been beaten if these cells
+had been allowed? With certain transitions that is a longest path over time, and the answers for
+all groups come from one graph that holds a copy of the cells per group.
+
+    V[n, s]  best return to go      F[t, n, k]  best return so far, at node n at time t
+                                    B[h, n, k]  best return to go with h steps left
+
+k is the number of entries into cells that are not free, at most. Coming into such a cell from
+another one is an entry; staying in it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array
+from ringfence.worlds.finite import FiniteMDP
+
+Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
+
+#: Probabilities this close to 1 are certain.
+CERTAIN = 1e-12
+#: More entries than any path has.
+NEVER = np.iinfo(np.intp).max
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What a group of experts is held to: a return above `bar` from `start` would beat it."""
+
+    mdp: FiniteMDP
+    start: int
+    bar: float
+
+
+def is_certain(mdp: FiniteMDP) -> bool:
+    """Whether every action leads to one state (or ends the episode) for certain."""
+    P = mdp.transition
+    return bool((np.diff(P.indptr) <= 1).all() and (P.data > 1 - CERTAIN).all())
+
+
+def successors(mdp: FiniteMDP) -> Index:
+    """The state that each action leads to, [S, A]; S stands for the end of the episode."""
+    P = mdp.transition
+    target = np.full(P.shape[0], mdp.num_states)
+    target[np.flatnonzero(np.diff(P.indptr))] = P.indices
+    return target.reshape(mdp.reward.shape)
+
+
+def is_goal_task(mdp: FiniteMDP) -> bool:
+    """Whether only goals pay, all the same, for ever: then to arrive earlier is never worse."""
+    pays = mdp.reward != 0
+    goal = pays.any(axis=1)
+    stays = (successors(mdp) == np.arange(mdp.num_states)[:, None]).all(axis=1)
+    return bool(
+        (pays.all(axis=1) | ~goal).all()
+        and stays[goal].all()
+        and mdp.reward.min() >= 0
+        and len(np.unique(mdp.reward[goal])) <= 1
+    )
+
+
+def can_wait(mdp: FiniteMDP) -> bool:
+    """Whether in each state some action stays there and pays as well as any other."""
+    stays = successors(mdp) == np.arange(mdp.num_states)[:, None]
+    waiting = np.where(stays, mdp.reward, -np.inf).max(axis=1)
+    return bool((waiting >= mdp.reward.max(axis=1)).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """The moves of all cases: node n is cell[n] in the copy of case group[n].
+
+    successor, gain [N, D]: where a move leads and what it pays (-inf fills up missing moves);
+    predecessor, gain_from [N, D']: the same, backwards; last [N]: what the last step pays;
+    start [G]: each group's first node, since [G]: when it begins, so that all end at `horizon`.
+    Cell S, in each copy, is the end of an episode: it is free and pays nothing.
+    """
+
+    cells: int
+    horizon: int
+    cell: Index
+    group: Index
+    successor: Index
+    gain: Array
+    predecessor: Index
+    gain_from: Array
+    last: Array
+    start: Index
+    since: Index
+    bar: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.cell)
+
+    def restricted(self, alive: Mask) -> Moves:
+        """The same moves among the nodes `alive` [N] only, without the groups that lose all."""
+        renumber = np.append(np.cumsum(alive) - 1, -1)
+        keep = np.zeros(len(self.start), dtype=bool)
+        keep[self.group[alive]] = True
+        keep &= alive[self.start]
+        alive = alive & keep[self.group]
+        renumber = np.cumsum(alive) - 1
+        successor, gain = _renumbered(self.successor[alive], self.gain[alive], alive, renumber)
+        before, gain_from = _renumbered(
+            self.predecessor[alive], self.gain_from[alive], alive, renumber
+        )
+        return replace(
+            self,
+            cell=self.cell[alive],
+            group=(np.cumsum(keep) - 1)[self.group[alive]],
+            successor=successor,
+            gain=gain,
+            predecessor=before,
+            gain_from=gain_from,
+            last=self.last[alive],
+            start=renumber[self.start[keep]],
+            since=self.since[keep],
+            bar=self.bar[keep],
+        )
+
+    def returns(self, sets: Mask) -> Array:
+        """V_g of each set of cells, sets [n, S] -> [n, G]; -inf where the start is outside."""
+        inside = _with_end(sets).T[self.cell]
+        V = np.where(inside, self.last[:, None], -np.inf)
+        out = np.full((len(sets), len(self.start)), -np.inf)
+        for h in range(1, self.horizon + 1):
+            begin = np.flatnonzero(self.horizon - self.since == h)
+            out[:, begin] = V[self.start[begin]].T
+            if h < self.horizon:
+                V = np.where(inside, _best(V, self.successor, self.gain), -np.inf)
+        return out
+
+    def beaten(self, sets: Mask) -> Mask:
+        """Which sets of cells, [n, S], let some group be beaten, [n]."""
+        return np.asarray((self.returns(sets) > self.bar).any(axis=1))
+
+    def tables(self, free: Mask, closed: Mask, most: int) -> tuple[Array, Array]:
+        """F[t, n, k] and B[h, n, k] for k = 0..most entries into cells that are not free [S].
+
+        No path enters a closed cell [S].
+        """
+        shut = _with_end(closed, False)[self.cell]
+        open_ = _with_end(free)[self.cell]
+        N, here = self.size, np.arange(self.size)[:, None]
+        # Rows 0..N-1 of `both` are one entry further than rows N..2N-1.
+        both = np.full((2 * N, most + 1), -np.inf)
+        B = np.full((self.horizon + 1, N, most + 1), -np.inf)
+        B[1] = np.where(shut, -np.inf, self.last)[:, None]
+        plain = (self.successor == here) | open_[self.successor]
+        to, gain = self.successor + N * plain, self._passable(self.successor, self.gain, shut)
+        for h in range(2, self.horizon + 1):
+            _stack(both, B[h - 1])
+            B[h] = _best(both, to, gain)
+        F = np.full((self.horizon, N, most + 1), -np.inf)
+        plain = (self.predecessor == here) | open_[:, None]
+        to = self.predecessor + N * plain
+        gain = self._passable(self.predecessor, self.gain_from, shut)
+        for t in range(self.horizon):
+            if t > 0:
+                _stack(both, F[t - 1])
+                F[t] = _best(both, to, gain)
+            F[t][self.start[self.since == t]] = 0.0
+        return F, B
+
+    def _passable(self, other: Index, gain: Array, shut: Mask) -> Array:
+        return np.where(shut[:, None] | shut[other], -np.inf, gain)
+
+    def entries(self, F: Array, B: Array) -> Index:
+        """The fewest entries of a path that beats its group and passes each node, [N]."""
+        most, togo = F.shape[2] - 1, B[:0:-1]
+        fewest = np.full(self.size, NEVER)
+        bar = self.bar[self.group]
+        best = np.full((most + 1, self.size), -np.inf)
+        for k in range(most + 1):
+            for so_far in range(k + 1):
+                total = (F[:, :, so_far] + togo[:, :, k - so_far]).max(axis=0)
+                np.maximum(best[k], total, out=best[k])
+        for k in reversed(range(most + 1)):
+            fewest[best[k] > bar] = k
+        return fewest
+
+    def per_cell(self, values: Index) -> Index:
+        """The least value of each cell over its copies, [N] -> [S]."""
+        least = np.full(self.cells + 1, NEVER)
+        np.minimum.at(least, self.cell, values)
+        return least[: self.cells]
+
+    def path(self, F: Array, B: Array, node: int, k: int, free: Mask) -> tuple[list[int], ...]:
+        """The best path through `node` with at most k entries: cells before and after it.
+
+        Both lists lead away from the node, without it.
+        """
+        togo = B[:0:-1]
+        options = F[:, node, : k + 1] + togo[:, node, k::-1]
+        t, so_far = (int(i) for i in np.unravel_index(options.argmax(), options.shape))
+        open_ = _with_end(free)[self.cell]
+        before, after = [], []
+        n, left = node, so_far
+        for step in reversed(range(t)):
+            if step + 1 == self.since[self.group[n]]:
+                break
+            other = self.predecessor[n]
+            n, left = _follow(F[step], other, self.gain_from[n], n, left, open_[[n] * len(other)])
+            before.append(int(self.cell[n]))
+        n, left = node, k - so_far
+        for h in range(self.horizon - t - 1, 0, -1):
+            other = self.successor[n]
+            n, left = _follow(B[h], other, self.gain[n], n, left, open_[other])
+            after.append(int(self.cell[n]))
+        return before, [c for c in after if c < self.cells]
+
+
+def moves_of(cases: Sequence[Case]) -> Moves:
+    """The graph of the cases' moves. Their tasks must be certain and have the same states."""
+    cells = cases[0].mdp.num_states
+    horizons = [_horizon(case.mdp) for case in cases]
+    size = cells + 1
+    edges = [_edges(case.mdp, g * size) for g, case in enumerate(cases)]
+    source, target, gain = (np.concatenate(part) for part in zip(*edges, strict=True))
+    successor, gain_to = _padded(source, target, gain, size * len(cases))
+    predecessor, gain_from = _padded(target, source, gain, size * len(cases))
+    return Moves(
+        cells=cells,
+        horizon=max(horizons),
+        cell=np.tile(np.arange(size), len(cases)),
+        group=np.repeat(np.arange(len(cases)), size),
+        successor=successor,
+        gain=gain_to,
+        predecessor=predecessor,
+        gain_from=gain_from,
+        last=gain_to.max(axis=1),
+        start=np.array([g * size + case.start for g, case in enumerate(cases)]),
+        since=max(horizons) - np.array(horizons),
+        bar=np.array([case.bar for case in cases]),
+    )
+
+
+def _horizon(mdp: FiniteMDP) -> int:
+    if mdp.horizon is None:
+        raise InvalidInput("evidence needs tasks with a finite horizon")
+    return mdp.horizon
+
+
+def _edges(mdp: FiniteMDP, offset: int) -> tuple[Index, Index, Array]:
+    """The moves of one copy: from, to, and the best reward of any action that makes it."""
+    S, A = mdp.reward.shape
+    source = np.append(np.repeat(np.arange(S), A), S)
+    target = np.append(successors(mdp).ravel(), S)
+    pays = np.append(mdp.reward.ravel(), 0.0)
+    order = np.lexsort((-pays, target, source))
+    source, target, pays = source[order], target[order], pays[order]
+    first = np.append(True, (np.diff(source) != 0) | (np.diff(target) != 0))
+    return source[first] + offset, target[first] + offset, pays[first]
+
+
+def _padded(at: Index, other: Index, gain: Array, size: int) -> tuple[Index, Array]:
+    """Edge lists as tables [size, D]; a missing edge points home and pays -inf."""
+    order = np.argsort(at, kind="stable")
+    at, other, gain = at[order], other[order], gain[order]
+    degree = np.bincount(at, minlength=size)
+    column = np.arange(len(at)) - np.repeat(np.cumsum(degree) - degree, degree)
+    table = np.repeat(np.arange(size)[:, None], degree.max(), axis=1)
+    pays = np.full(table.shape, -np.inf)
+    table[at, column], pays[at, column] = other, gain
+    return table, pays
+
+
+def _renumbered(other: Index, gain: Array, alive: Mask, number: Index) -> tuple[Index, Array]:
+    gain = np.where(alive[other], gain, -np.inf)
+    home = np.repeat(np.arange(len(other))[:, None], other.shape[1], axis=1)
+    return np.where(alive[other], number[other], home), gain
+
+
+def _with_end(mask: Mask, end: bool = True) -> Mask:
+    """A mask over the cells [..., S] with the end of the episode added as cell S."""
+    return np.concatenate([mask, np.full((*mask.shape[:-1], 1), end)], axis=-1)
+
+
+def _stack(both: Array, values: Array) -> None:
+    N = len(values)
+    both[:N, 1:] = values[:, :-1]
+    both[N:] = values
+
+
+def _best(values: Array, to: Index, gain: Array) -> Array:
+    """max_d gain[n, d] + values[to[n, d]], a column of moves at a time: gathers are cheap."""
+    out = np.take(values, to[:, 0], axis=0)
+    out += gain[:, :1]
+    for d in range(1, to.shape[1]):
+        other = np.take(values, to[:, d], axis=0)
+        other += gain[:, d : d + 1]
+        np.maximum(out, other, out=out)
+    return out
+
+
+def _follow(
+    values: Array, other: Index, gain: Array, n: int, left: int, free: Mask
+) -> tuple[int, int]:
+    """The best neighbour of n in a table's layer, and the entries that are left there."""
+    remaining = left - ((other != n) & ~free)
+    worth = np.where(remaining < 0, -np.inf, values[other, remaining] + gain)
+    best = int(worth.argmax())
+    return int(other[best]), int(remaining[best])
