@@ -104,10 +104,7 @@ class Moves:
 
     def restricted(self, alive: Mask) -> Moves:
         """The same moves among the nodes `alive` [N] only, without the groups that lose all."""
-        renumber = np.append(np.cumsum(alive) - 1, -1)
-        keep = np.zeros(len(self.start), dtype=bool)
-        keep[self.group[alive]] = True
-        keep &= alive[self.start]
+        keep = alive[self.start]
         alive = alive & keep[self.group]
         renumber = np.cumsum(alive) - 1
         successor, gain = _renumbered(self.successor[alive], self.gain[alive], alive, renumber)
@@ -195,7 +192,7 @@ class Moves:
         np.minimum.at(least, self.cell, values)
         return least[: self.cells]
 
-    def path(self, F: Array, B: Array, node: int, k: int, free: Mask) -> tuple[list[int], ...]:
+    def path(self, F: Array, B: Array, node: int, k: int, free: Mask) -> tuple[list[int], list[int]]:
         """The best path through `node` with at most k entries: cells before and after it.
 
         Both lists lead away from the node, without it.
@@ -204,13 +201,13 @@ class Moves:
         options = F[:, node, : k + 1] + togo[:, node, k::-1]
         t, so_far = (int(i) for i in np.unravel_index(options.argmax(), options.shape))
         open_ = _with_end(free)[self.cell]
-        before, after = [], []
+        before: list[int] = []
+        after: list[int] = []
         n, left = node, so_far
-        for step in reversed(range(t)):
-            if step + 1 == self.since[self.group[n]]:
-                break
+        for step in reversed(range(int(self.since[self.group[node]]), t)):
             other = self.predecessor[n]
-            n, left = _follow(F[step], other, self.gain_from[n], n, left, open_[[n] * len(other)])
+            entered_free = np.full(len(other), open_[n])
+            n, left = _follow(F[step], other, self.gain_from[n], n, left, entered_free)
             before.append(int(self.cell[n]))
         n, left = node, k - so_far
         for h in range(self.horizon - t - 1, 0, -1):
