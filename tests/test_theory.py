@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringfence.constraints.classes import TableClass
+from ringfence.constraints.classes import LinearClass, TableClass
+from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.player import FTRL, ftrl
 from ringfence.constraints.table import TableConstraint
 from ringfence.errors import InvalidInput
@@ -85,7 +86,7 @@ def random_game(seed: int) -> Game:
             continue
         limit = least + rng.uniform(0.2, 0.8) * (free - least)
         found = program.solve(c[None], np.array([limit]))
-        phi = np.stack(np.indices((S, A)), axis=-1).astype(float)
+        phi = np.moveaxis(np.indices((S, A)), 0, -1).astype(float)
         task = FiniteTask("random", mdp, PAIR, phi)
         T = float(horizon or 1 / (1 - discount))
         return Game(task, TableConstraint(PAIR, c), behaviour(task, found.rho), T)
@@ -238,6 +239,32 @@ def test_check_fails_when_the_solver_is_not_optimal(games: list[Game]) -> None:
     assert failure == "a learner earns less than its expert: the solver isn't optimal"
 
 
+def test_single_task_theorem_holds_on_linear_features() -> None:
+    plane = (Feature("x", "m"), Feature("y", "m"))
+    binding = 0
+    for game in (random_game(seed) for seed in range(100, 120)):
+        rng = np.random.default_rng(len(game.expert.visits))
+        phi = rng.uniform(-1, 1, (*game.truth.values.shape, 2))
+        task = FiniteTask("linear", game.task.mdp, plane, phi)
+        F_c = LinearClass(plane, radius=2.0, feature_bound=float(np.sqrt(3)))
+        # c* = x + y - 0.5, signed: its theta (1, 1, -0.5) lies within the radius.
+        truth = LinearConstraint(plane, np.ones(2), 0.5, activation="none")
+        cost = truth.cost(phi.reshape(-1, 2)).reshape(game.truth.values.shape)
+        uniform = np.full(game.truth.values.shape, 1 / game.truth.values.shape[1])
+        if task.horizon is not None:
+            uniform = np.tile(uniform, (task.horizon, 1, 1))
+        limit = float((occupancy(task.mdp, uniform) * cost).sum())
+        found = OccupancyLP(task.mdp).solve(cost[None], np.array([limit]))
+        binding += found.lam[0] > 1e-6
+        expert = behaviour(task, found.rho)
+        player = ftrl(F_c, game.T, ROUNDS)
+        records = list(play([task], [expert], each(LPSolver()), player, SINGLE))
+        checked = single_task(regret(F_c, game.T, [expert], records), [expert], records, truth)
+        assert checked.holds()
+        assert (checked.regret.average <= analytic_rate(player, ROUNDS) + 1e-12).all()
+    assert binding >= 5
+
+
 def test_regret_of_no_records_is_an_error() -> None:
     with pytest.raises(InvalidInput, match="at least one record"):
         regret(TableClass(PAIR, (2, 2)), 5.0, [], [])
@@ -282,7 +309,7 @@ def population_trials(shares: Array, K: int, epsilon: float, trials: int) -> Mul
         T=float(world.horizon),
         K=K,
         epsilon=epsilon,
-        rules=Rules(iterations=5, epsilon=-1.0),
+        iterations=5,
         trials=trials,
     )
 
@@ -506,18 +533,19 @@ def test_constants_and_potential_shaping_are_never_recovered() -> None:
             np.testing.assert_allclose(np.ptp(world.experts @ vector), 0, atol=1e-9)
 
 
-@pytest.mark.parametrize("horizon", [1, 3, 6])
-def test_tangent_space_is_what_finite_horizon_policies_span(horizon: int) -> None:
+@pytest.mark.parametrize("horizon", [1, 3, 6, None])
+def test_tangent_space_is_what_policies_span(horizon: int | None) -> None:
     # A deterministic map: state 3 is met at step 2 at the earliest, state 4 never.
     P = np.zeros((5, 2, 5))
     for s, (left, right) in enumerate([(0, 1), (2, 3), (0, 2), (3, 1), (4, 4)]):
         P[s, 0, left] = P[s, 1, right] = 1.0
     start = np.array([1.0, 0, 0, 0, 0])
-    mdp = from_tensor(P, start, np.zeros((5, 2)), horizon)
-    tangent = tangent_space(mdp.transition, start, horizon)
+    discount = 1.0 if horizon else 0.7
+    mdp = from_tensor(P, start, np.zeros((5, 2)), horizon, discount)
+    tangent = tangent_space(mdp.transition, start, horizon, discount)
     rng = np.random.default_rng(0)
-    policies = rng.dirichlet(np.ones(2), size=(300, horizon, 5))
-    rho = np.array([occupancy(mdp, pi).sum(axis=0).ravel() for pi in policies])
+    policies = rng.dirichlet(np.ones(2), size=(300, horizon, 5) if horizon else (300, 5))
+    rho = np.array([occupancy(mdp, pi).reshape(-1, 10).sum(axis=0) for pi in policies])
     differences = rho[1:] - rho[0]
     np.testing.assert_allclose(differences @ tangent.T @ tangent, differences, atol=1e-12)
     assert np.linalg.matrix_rank(differences, tol=1e-9) == len(tangent)
@@ -536,7 +564,7 @@ def test_constraint_on_features_is_recovered_with_fewer_experts() -> None:
     cost = np.repeat(c_star[:, None], 5, axis=1)
     uniform = occupancy(mdp, np.full((5, cells, 5), 0.2)).sum(axis=0)
     limit = float((uniform * cost).sum())
-    experts = []
+    experts: list[Array] = []
     while len(experts) < 60:
         reward = np.repeat(rng.normal(size=(cells, 1)), 5, axis=1)
         found = OccupancyLP(replace(mdp, reward=reward)).solve(cost[None], np.array([limit]))

@@ -72,6 +72,7 @@ def learn(options: Namespace) -> None:
     from ringfence.runs.config import DemosConfig, GameConfig, RunConfig
     from ringfence.runs.worlds import make_world
 
+    require_workers(options.workers)
     world = world_of(options)
     out = options.out or free_name(Path("runs") / f"{world.name}-{options.method}")
     runs.refuse_existing(out)
@@ -103,7 +104,13 @@ def learn(options: Namespace) -> None:
     finish(out, options.workers)
 
 
+def require_workers(workers: int) -> None:
+    if workers < 1:
+        raise InvalidInput(f"--workers must be at least 1, got {workers}")
+
+
 def resume(options: Namespace) -> None:
+    require_workers(options.workers)
     finish(options.run, options.workers)
 
 
@@ -201,10 +208,10 @@ def report(options: Namespace) -> None:
 
 
 def reproduce(options: Namespace) -> None:
-    from ringfence import studies
-
     if options.seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {options.seeds}")
+    from ringfence import studies
+
     out = options.out or Path("results/maze-grid")
     studies.grid(out, options.seeds, options.command_line, print)
     print(f"saved to {out}")
@@ -255,9 +262,9 @@ def solver_config(options: Namespace) -> SolverConfig:
 def make_any_solver(options: Namespace) -> Callable[[Problem], Solution]:
     """The game's solvers, and Algorithm 1 with either multiplier."""
     if options.solver in ("gradient", "pid"):
-        from ringfence.solvers.lagrangian import LagrangianSolver
+        from ringfence.solvers.lagrangian import GRADIENT, PID, LagrangianSolver
 
-        return LagrangianSolver(options.solver)
+        return LagrangianSolver(PID if options.solver == "pid" else GRADIENT)
     from ringfence.runs.worlds import make_solver
 
     return make_solver(solver_config(options))

@@ -24,8 +24,9 @@ def test_the_small_wall_is_learned(finished: Path) -> None:
     summary = json.loads((finished / "summary.json").read_text())
     chosen = summary["iterations"][summary["selected"] - 1]
     assert chosen["learner_true_cost"] == [0.0, 0.0]
-    assert chosen["constraint"]["iou"] == 1.0
     assert np.allclose(chosen["learner_reward"], chosen["expert_reward"])
+    # The wall, and the one cell that none of three paths per task happened to cross.
+    assert chosen["constraint"]["description"].endswith("row 0-2 x col 2; row 3 x col 0")
 
 
 def test_summary_has_the_contracts_fields(finished: Path) -> None:
@@ -99,17 +100,16 @@ def test_other_games_end_with_a_constraint(tmp_path: Path, game: dict) -> None:
     ],
 )
 def test_a_game_that_cannot_be_played_is_refused(tmp_path: Path, game: dict, word: str) -> None:
-    run = tmp_path / "run"
-    create(run, *small(**game))
     with pytest.raises(InvalidInput, match=word):
-        drive(run, 1, quiet)
+        create(tmp_path / "run", *small(**game))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_constraint_that_shuts_the_experts_out_is_said(tmp_path: Path) -> None:
     """Unrestricted FTRL puts cost on experts' cells: limit 0 can't be kept."""
     run = tmp_path / "run"
     create(run, *small(player="ftrl", restricted=False))
-    with pytest.raises(InfeasibleLimit, match=r"iteration 2, goal"):
+    with pytest.raises(InfeasibleLimit, match=r"iteration 3, goal \(0,3\)"):
         drive(run, 1, quiet)
 
 

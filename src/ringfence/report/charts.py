@@ -86,7 +86,7 @@ def line_chart(
         role="img",
         aria_label=f"{name} per iteration. " + _in_words(series),
     )
-    return tag("figure", tag("h3", name), svg, tag("figcaption", caption), class_="chart")
+    return tag("figure", tag("h3", name), svg, tag("figcaption", caption), class_="card chart")
 
 
 def _place(n: int, count: int) -> float:
@@ -198,9 +198,7 @@ def _circle(x: float, y: float, hollow: bool) -> Markup:
 
 def _square(x: float, y: float, hollow: bool) -> Markup:
     side = 2 * MARKER - 0.8
-    return tag(
-        "rect", class_=_dot(hollow), x=x - side / 2, y=y - side / 2, width=side, height=side
-    )
+    return tag("rect", class_=_dot(hollow), x=x - side / 2, y=y - side / 2, width=side, height=side)
 
 
 def _diamond(x: float, y: float, hollow: bool) -> Markup:

@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array
-from ringfence.report.labels import Labels, read_labels
+from ringfence.report.draw import FORBIDDEN, INK, LINE, MUTED, Curve, draw_curves, draw_map, outline
+from ringfence.report.labels import read_labels
 from ringfence.report.read import Bools, RunData, read_run
+from ringfence.report.svg import special
+from ringfence.report.words import headline
 from ringfence.runs.files import write_file
 from ringfence.worlds.grid import Cell
 
-INK, MUTED, LINE = "#1c2430", "#667080", "#d9d6ce"
-LEARNER, EXPERT, FORBIDDEN, ALLOWED = "#0b62a4", "#c2620a", "#93307a", "#0b7a5b"
-TINTS = {"allowed": "#ffffff", "proven": "#8b93a3", "implicated": "#d3d7de", "unknown": "#f4f2ec"}
-#: Paths are drawn beside each other, within this share of a cell around its middle.
-LANES, GOLDEN = 0.6, 0.618033988749895
 SALT = "ringfence"  # names inside an SVG are hashes: a fixed salt makes them the same each time
 STYLE = {
     "font.size": 9.0,
@@ -70,152 +68,6 @@ def _bytes(figure: Any, suffix: str) -> bytes:
     stream = io.BytesIO()
     figure.savefig(stream, format=suffix[1:], metadata=metadata[suffix], dpi=160)
     return stream.getvalue()
-
-
-# -------------------------------------------------------------------------------------- maps
-
-
-def draw_map(
-    ax: Any,
-    shape: tuple[int, int],
-    *,
-    truth: Bools | None = None,
-    paths: Sequence[NDArray[np.generic]] = (),
-    cost: Array | None = None,
-    labels: Labels | None = None,
-    places: Mapping[Cell, str] | None = None,
-    numbers: bool = False,
-) -> None:
-    """Draw a map on matplotlib axes: each part only if it is given.
-
-    truth [rows, cols]: the walls, outlined; paths: trajectories as cells [T, 2]; cost
-    [rows, cols]: a constraint, hatched where it is above 0, with its value if `numbers`;
-    labels: the evidence; places: letters at starts and goals.
-    """
-    rows, cols = shape
-    ax.set(xlim=(0, cols), ylim=(rows, 0), aspect="equal", xticks=[], yticks=[])
-    for side in ax.spines.values():
-        side.set(visible=True, color=LINE)
-    _mesh(ax, shape)
-    if labels is not None:
-        _tints(ax, labels)
-    if cost is not None:
-        _costs(ax, cost, numbers)
-    _paths(ax, paths)
-    if truth is not None:
-        _outline(ax, truth, INK, 1.8)
-    for (r, c), letter in (places or {}).items():
-        _place(ax, r, c, letter)
-    if labels is not None:
-        _letters(ax, labels, places or {})
-
-
-def _mesh(ax: Any, shape: tuple[int, int]) -> None:
-    for r in range(1, shape[0]):
-        ax.axhline(r, color=LINE, linewidth=0.5, zorder=1)
-    for c in range(1, shape[1]):
-        ax.axvline(c, color=LINE, linewidth=0.5, zorder=1)
-
-
-def _square(r: int, c: int, **style: Any) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((c, r), 1, 1, **style)
-
-
-def _costs(ax: Any, cost: Array, numbers: bool) -> None:
-    top = max(1.0, float(cost.max()))
-    for r, c in np.ndindex(cost.shape):
-        share = float(cost[r, c]) / top
-        if share > 0:
-            shade = (*_rgb(FORBIDDEN), 0.08 + 0.22 * share)
-            line = (*_rgb(FORBIDDEN), 0.25 + 0.75 * share)
-            ax.add_patch(_square(r, c, facecolor=shade, linewidth=0, zorder=2))
-            if not numbers:
-                ax.add_patch(
-                    _square(r, c, fill=False, edgecolor=line, linewidth=0, hatch="////", zorder=2)
-                )
-        if numbers:
-            text = f"{share:.0f}" if share in (0.0, 1.0) else f"{share:.1f}".lstrip("0")
-            color = FORBIDDEN if share > 0 else "#a5abb5"
-            _write(ax, r + 0.5, c + 0.5, text, color=color, fontsize=6.5)
-
-
-def _rgb(colour: str) -> tuple[float, float, float]:
-    from matplotlib.colors import to_rgb
-
-    red, green, blue = to_rgb(colour)
-    return red, green, blue
-
-
-def _paths(ax: Any, paths: Sequence[NDArray[np.generic]]) -> None:
-    from matplotlib.collections import LineCollection
-
-    lines = []
-    for n, path in enumerate(paths, start=1):
-        cells = np.asarray(path, dtype=np.float64)
-        shift = [(n * GOLDEN**power % 1 - 0.5) * LANES for power in (1, 2)]
-        lines.append(cells[:, ::-1] + 0.5 + np.array(shift))
-    alpha = max(0.3, min(0.9, 12 / max(1, len(lines))))
-    ax.add_collection(
-        LineCollection(lines, colors=EXPERT, linewidths=0.9, alpha=alpha, capstyle="round", zorder=3)
-    )
-
-
-def _outline(ax: Any, region: Bools, colour: str, width: float, style: str = "-") -> None:
-    from matplotlib.collections import LineCollection
-
-    padded = np.pad(region, 1)
-    edges = []
-    for r, c in np.ndindex(region.shape[0] + 1, region.shape[1] + 1):
-        if padded[r, c + 1] != padded[r + 1, c + 1]:
-            edges.append([(c, r), (c + 1, r)])
-        if padded[r + 1, c] != padded[r + 1, c + 1]:
-            edges.append([(c, r), (c, r + 1)])
-    ax.add_collection(
-        LineCollection(
-            edges, colors=colour, linewidths=width, linestyles=style, capstyle="projecting",
-            zorder=4, clip_on=False,
-        )
-    )
-
-
-def _place(ax: Any, r: int, c: int, letter: str) -> None:
-    from matplotlib.patches import Circle, FancyBboxPatch
-
-    if letter == "S":
-        shape: Any = Circle((c + 0.5, r + 0.5), 0.3, color=INK, zorder=5, linewidth=0)
-    else:
-        shape = FancyBboxPatch(
-            (c + 0.3, r + 0.3), 0.4, 0.4, boxstyle="round,pad=0.06,rounding_size=0.1",
-            facecolor="white", edgecolor=INK, linewidth=0.9, zorder=5,
-        )
-    ax.add_patch(shape)
-    colour = "white" if letter == "S" else INK
-    _write(ax, r + 0.5, c + 0.5, letter, color=colour, fontsize=7, fontweight="bold", zorder=6)
-
-
-def _tints(ax: Any, labels: Labels) -> None:
-    for (r, c), label in labels.cells.items():
-        hatch = "...." if label.kind == "unknown" else None
-        style = {"facecolor": TINTS[label.kind], "edgecolor": "#dcd8cd", "linewidth": 0}
-        ax.add_patch(_square(r, c, hatch=hatch, zorder=0.5, **style))
-
-
-def _letters(ax: Any, labels: Labels, places: Mapping[Cell, str]) -> None:
-    colours = {"allowed": ALLOWED, "proven": INK, "implicated": INK, "unknown": MUTED}
-    for (r, c), label in labels.cells.items():
-        if (r, c) in places:
-            continue
-        weight = "bold" if label.kind == "proven" else "normal"
-        _write(
-            ax, r + 0.5, c + 0.5, label.letter, color=colours[label.kind], fontsize=7.5,
-            fontweight=weight, zorder=6,
-        )
-
-
-def _write(ax: Any, y: float, x: float, text: str, **style: Any) -> None:
-    ax.text(x, y, text, ha="center", va="center_baseline", **style)
 
 
 def path_picture(
@@ -287,9 +139,15 @@ def maze_figure(
             ax.set_axis_off()
         for n, (ax, panel) in enumerate(zip(axes, panels, strict=False)):
             bare = panel.cost is None and not len(panel.paths)
-            cost = panel.walls.astype(np.float64) if bare and panel.walls is not None else panel.cost
+            cost = (
+                panel.walls.astype(np.float64) if bare and panel.walls is not None else panel.cost
+            )
             draw_map(
-                ax, shape, truth=panel.walls, paths=panel.paths, cost=cost,
+                ax,
+                shape,
+                truth=panel.walls,
+                paths=panel.paths,
+                cost=cost,
                 places=places if bare or len(panel.paths) else None,
                 numbers=panel.cost is not None,
             )
@@ -300,46 +158,6 @@ def maze_figure(
 
 
 # ------------------------------------------------------------------------------------ curves
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """mean [n] over x [n], with its standard error [n] if there is one."""
-
-    name: str
-    x: Sequence[float]
-    mean: Sequence[float]
-    se: Sequence[float] | None = None
-
-
-#: One colour, marker and dash per curve: each alone tells them apart.
-CURVE_STYLES = (
-    (LEARNER, "o", "-"),
-    (EXPERT, "s", "--"),
-    (FORBIDDEN, "D", "-."),
-    (ALLOWED, "^", ":"),
-    (INK, "v", "-"),
-)
-
-
-def draw_curves(ax: Any, curves: Sequence[Curve], xlabel: str, ylabel: str) -> None:
-    """Mean and standard error of each curve on matplotlib axes."""
-    for n, curve in enumerate(curves):
-        colour, marker, dash = CURVE_STYLES[n % len(CURVE_STYLES)]
-        x, mean = np.asarray(curve.x, dtype=float), np.asarray(curve.mean, dtype=float)
-        if curve.se is not None:
-            se = np.asarray(curve.se, dtype=float)
-            ax.fill_between(x, mean - se, mean + se, color=colour, alpha=0.16, linewidth=0)
-        ax.plot(
-            x, mean, dash, color=colour, marker=marker, markersize=4, linewidth=1.5,
-            label=curve.name,
-        )
-    ax.grid(axis="y", color=LINE, linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.set(xlabel=xlabel, ylabel=ylabel)
-    ax.tick_params(length=0)
-    if len(curves) > 1:
-        ax.legend(frameon=False, fontsize=8)
 
 
 def curve_figure(
@@ -357,3 +175,61 @@ def curve_figure(
 
 
 # --------------------------------------------------------------------------------- a run
+
+
+def run_figure(run: Path, path: Path) -> Path:
+    """The picture of a run's result: map, evidence and curves side by side."""
+    data = read_run(run)
+    labels = read_labels(data)
+    with _canvas(12.4 if labels is not None else 8.2, 4.9) as figure:
+        figure.suptitle(f"{headline(data)}\n", x=0.01, ha="left", fontsize=13, fontweight="bold")
+        shares = (1.2, 1.2, 0.95) if labels is not None else (1.2, 0.95)
+        grid = figure.add_gridspec(2, len(shares), width_ratios=shares)
+        _map_panel(figure.add_subplot(grid[:, 0]), data)
+        if labels is not None:
+            ax = figure.add_subplot(grid[:, 1])
+            draw_map(ax, data.shape, labels=labels, places=special(data))
+            outline(ax, data.selected.forbidden, FORBIDDEN, 1.8, "--")
+            ax.set_title("What the demonstrations prove")
+            ax.set_xlabel(
+                "dot allowed, P proven, figure: size of the conflict, ? unknown", fontsize=8
+            )
+        _run_curves(figure, grid, data)
+        write_file(path, _bytes(figure, path.suffix))
+    return path
+
+
+def _map_panel(ax: Any, data: RunData) -> None:
+    draw_map(
+        ax,
+        data.shape,
+        truth=data.walls,
+        paths=[path for paths in data.paths for path in paths],
+        cost=data.selected.cost * data.selected.forbidden,
+        places=special(data),
+    )
+    ax.set_title("Experts' paths and the learned constraint")
+    truth = "" if data.walls is None else ", thick line: true walls"
+    ax.set_xlabel(f"hatched: forbidden by the constraint{truth}", fontsize=8)
+
+
+def _run_curves(figure: Any, grid: Any, data: RunData) -> None:
+    """Reward, and violation or (without a truth) the bound, per iteration."""
+    x = [row["i"] for row in data.rows]
+
+    def curve(name: str, column: str) -> Curve:
+        values = [row[column] for row in data.rows]
+        return Curve(name, x, [np.nan if v is None else v for v in values])
+
+    def panel(place: Any, title: str, curves: Sequence[Curve]) -> None:
+        ax = figure.add_subplot(place)
+        draw_curves(ax, curves, "iteration", "")
+        ax.set_title(title)
+
+    pairs = ("learners", "learner"), ("experts", "expert")
+    panel(grid[0, -1], "Reward per episode", [curve(a, f"{b}_reward_mean") for a, b in pairs])
+    if data.walls is not None:
+        columns = [curve(a, f"{b}_true_cost_mean") for a, b in pairs]
+        panel(grid[1, -1], "Steps in forbidden cells", columns)
+    else:
+        panel(grid[1, -1], "Regret bound", [curve("bound", "bound")])

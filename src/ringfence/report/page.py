@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.report import findings, seeds, svg, words
-from ringfence.report.charts import Series, line_chart
+from ringfence.report import course, findings, seeds, svg, words
 from ringfence.report.labels import Labels, read_labels
-from ringfence.report.markup import Child, Markup, data_block, figure_text, number, tag
-from ringfence.report.read import RunData, read_run, violation_gap
-from ringfence.report.shell import document, folded, section, table, tiles, versions_line
+from ringfence.report.markup import Markup, data_block, figure_text, tag
+from ringfence.report.read import RunData, read_run
+from ringfence.report.shell import document, folded, section, tiles, versions_line
 from ringfence.runs.files import write_file
 
 NAME = "report.html"
@@ -47,7 +46,7 @@ def render_data(run: RunData, labels: Labels | None) -> str:
     body = [
         _head(run, labels),
         _map(run, labels),
-        _iterations(run),
+        course.iterations(run),
         findings.evidence(run, labels),
         findings.undetermined(run, labels),
         _reproduce(run),
@@ -63,8 +62,11 @@ def _head(run: RunData, labels: Labels | None) -> Markup:
     s = run.summary
     return tag(
         "header",
-        tag("p", f"Ringfence \u00b7 {s['world']} \u00b7 {s['method']} \u00b7 seed {s['seed']}",
-            class_="eyebrow"),
+        tag(
+            "p",
+            f"Ringfence \u00b7 {s['world']} \u00b7 {s['method']} \u00b7 seed {s['seed']}",
+            class_="eyebrow",
+        ),
         tag("h1", words.headline(run)),
         tag("p", words.lede(run), class_="lede"),
         tag("p", words.ending(run), class_="muted"),
@@ -104,8 +106,9 @@ def s_of(run: RunData) -> str:
 
 
 def _subscript(i: int) -> str:
-    return str(i).translate(str.maketrans("0123456789", "\u2080\u2081\u2082\u2083\u2084"
-                                          "\u2085\u2086\u2087\u2088\u2089"))
+    return str(i).translate(
+        str.maketrans("0123456789", "\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089")
+    )
 
 
 # ------------------------------------------------------------------------------------- the map
@@ -121,8 +124,12 @@ def _map(run: RunData, labels: Labels | None) -> Markup:
         id="stage",
     )
     says = [
-        tag("div", [tag("p", line) for line in words.iteration(run, n)], data_i=n + 1,
-            class_=None if n + 1 == run.summary["selected"] else "off")
+        tag(
+            "div",
+            [tag("p", line) for line in words.iteration(run, n)],
+            data_i=n + 1,
+            class_=None if n + 1 == run.summary["selected"] else "off",
+        )
         for n in range(len(run.rows))
     ]
     controls = tag(
@@ -172,10 +179,17 @@ def _layer_choice(run: RunData, labels: Labels | None) -> Markup:
     if any(table is not None for tables in run.visits for table in tables):
         layers.append(("visits", "learners' visits in the iteration", False))
     if labels is not None:
-        layers.append(("evidence", "evidence: dot allowed, P proven, m implicated, ? unknown", False))
+        layers.append(
+            ("evidence", "evidence: dot allowed, P proven, m implicated, ? unknown", False)
+        )
     boxes = [
-        tag("label", tag("input", type="checkbox", value=name, checked=on), _sample(name),
-            tag("span", text), class_="layer")
+        tag(
+            "label",
+            tag("input", type="checkbox", value=name, checked=on),
+            _sample(name),
+            tag("span", text),
+            class_="layer",
+        )
         for name, text, on in layers
     ]
     return tag("fieldset", tag("legend", "Layers"), boxes, id="layers")
@@ -223,149 +237,6 @@ def _script_data(run: RunData) -> dict[str, Any]:
     }
 
 
-# ------------------------------------------------------------------------------ the iterations
-
-
-def _iterations(run: RunData) -> Markup:
-    return section(
-        "Iteration by iteration",
-        tag(
-            "p",
-            "Thick lines are means over tasks, thin lines single tasks. A click on a chart leads "
-            "the map above to that iteration.",
-            class_="muted",
-        ),
-        tag("div", charts(run), class_="charts"),
-        _table(run),
-        folded("Each iteration's constraint in words", _descriptions(run)),
-        folded(f"Tasks in the selected iteration ({run.summary['selected']})", _task_table(run)),
-        name="iterations",
-    )
-
-
-def charts(run: RunData) -> list[Markup]:
-    now = run.summary["selected"]
-    drawn = [
-        line_chart(
-            "Reward per episode",
-            "Learners keep to the learned constraint, experts to the true one.",
-            [_pair(run, "learner", "reward"), _pair(run, "expert", "reward")],
-            now,
-        )
-    ]
-    if run.walls is not None:
-        drawn.append(
-            line_chart(
-                "Violation of the truth",
-                "Steps per episode in truly forbidden cells. For reporting only: no learning "
-                "step reads it.",
-                [_pair(run, "learner", "true_cost"), _pair(run, "expert", "true_cost")],
-                now,
-            )
-        )
-    ious = [row["constraint"].get("iou") for row in run.rows]
-    if any(iou is not None for iou in ious):
-        drawn.append(
-            line_chart(
-                "Overlap with the true walls",
-                "Intersection over union of forbidden cells; 1 is the truth, cell for cell.",
-                [Series("IoU", "plain", ious)],
-                now,
-                whole=True,
-            )
-        )
-    return [*drawn, _bound_chart(run, now), _payoff_chart(run, now)]
-
-
-def _pair(run: RunData, who: str, column: str) -> Series:
-    """Mean and single tasks of the learners (circles) or the experts (dashed, squares)."""
-    name = f"{who}_{column}"
-    lines = list(zip(*(row[name] for row in run.rows), strict=True)) if len(run.tasks) > 1 else []
-    expert = who == "expert"
-    return Series(
-        "experts" if expert else "learners",
-        who,
-        [row[f"{name}_mean"] for row in run.rows],
-        marker="square" if expert else "circle",
-        dashed=expert,
-        thin=lines,
-    )
-
-
-def _bound_chart(run: RunData, now: int) -> Markup:
-    bound = Series(
-        "bound", "bound", [r["bound"] for r in run.rows], marker="diamond", dashed=True
-    )
-    series, caption = [bound], "Time-averaged regret times the episode's length."
-    if run.walls is not None:
-        series.append(Series("measured", "learner", violation_gap(run.rows)))
-        caption = (
-            "Mean violation of iterations 1..i, less the experts'. The theorem bounds it by the "
-            "time-averaged regret times the episode's length."
-        )
-    return line_chart("Regret bound on the violation gap", caption, series, now)
-
-
-def _payoff_chart(run: RunData, now: int) -> Markup:
-    epsilon = run.config.game.epsilon
-    payoff = Series("payoff", "learner", [r["best_payoff"] for r in run.rows])
-    stop = Series("stop", "bound", [epsilon] * len(run.rows), marker="diamond", dashed=True)
-    return line_chart(
-        "Best payoff left to the constraint player",
-        f"Per step, logarithmic; the game ends at or below {figure_text(epsilon)}. "
-        "A hollow mark stands for 0 or less than the axis shows.",
-        [payoff, stop] if epsilon > 0 else [payoff],
-        now,
-        floor=epsilon / 10 if epsilon > 0 else 1e-9,
-    )
-
-
-def _table(run: RunData) -> Markup:
-    columns = [
-        "iteration", "forbidden", "IoU", "learner reward", "expert reward", "learner violation",
-        "expert violation", "mean gap", "bound", "best payoff", "limit", "multiplier", "env steps",
-    ]  # fmt: skip
-    gaps = violation_gap(run.rows)
-    rows, attributes = [], []
-    for row, learned, gap in zip(run.rows, run.learned, gaps, strict=True):
-        chosen = row["i"] == run.summary["selected"]
-        name: list[Child] = [row["i"], tag("span", "selected", class_="pick") if chosen else None]
-        figures = [
-            row["constraint"].get("iou"),
-            row["learner_reward_mean"],
-            row["expert_reward_mean"],
-            row["learner_true_cost_mean"],
-            row["expert_true_cost_mean"],
-            gap,
-            row["bound"],
-            row["best_payoff"],
-            row["delta_mean"],
-            row["lam_mean"],
-            row.get("env_steps"),
-        ]
-        count = int(learned.forbidden.sum())
-        rows.append([name, number(count), *(number(value) for value in figures)])
-        attributes.append({"data_row": row["i"], "class_": "current" if chosen else None})
-    return table(columns, rows, attributes)
-
-
-def _descriptions(run: RunData) -> Markup:
-    rows = [[n, c.words] for n, c in enumerate(run.learned, start=1)]
-    return table(["iteration", "constraint"], rows, text=(1,))
-
-
-def _task_table(run: RunData) -> Markup:
-    columns = ["task", "learner reward", "expert reward", "learner violation", "expert violation",
-               "limit", "multiplier", "paths"]  # fmt: skip
-    names = ("learner_reward", "expert_reward", "learner_true_cost", "expert_true_cost", "delta",
-             "lam")  # fmt: skip
-    rows = [
-        [task, *(number(run.best[name][k]) for name in names), len(run.paths[k])]
-        for k, task in enumerate(run.tasks)
-    ]
-    return table(columns, rows)
-
-
 # ------------------------------------------------------------------------------- to reproduce
 
 
@@ -383,10 +254,15 @@ def _reproduce(run: RunData) -> Markup:
         tag("pre", run.config.command, class_="card"),
         tag("p", learned_from, class_="muted"),
         folded("Configuration (config.toml)", tag("pre", run.config_text)),
-        tag(
-            "footer",
-            f"Written with {versions_line(run.summary['versions'])}. Demonstrations "
-            f"{run.config.demos.content_hash[:12]}, {run.summary['env_steps']:,} simulated steps.",
-        ),
+        tag("footer", _footer(run)),
         name="reproduce",
+    )
+
+
+def _footer(run: RunData) -> str:
+    steps = run.summary["env_steps"]
+    simulated = f" {steps:,} simulated steps." if steps else ""  # exact solvers simulate none
+    return (
+        f"Written with {versions_line(run.summary['versions'])}. "
+        f"Demonstrations {run.config.demos.content_hash[:12]}.{simulated}"
     )

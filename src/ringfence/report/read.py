@@ -68,7 +68,8 @@ class RunData:
     @property
     def best(self) -> dict[str, Any]:
         """The selected iteration's row."""
-        return self.rows[self.summary["selected"] - 1]
+        chosen: int = self.summary["selected"]
+        return self.rows[chosen - 1]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -128,7 +129,9 @@ def read_summary(run: Path) -> dict[str, Any]:
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object in a file of reasonable size."""
     if path.stat().st_size > MAX_BYTES:
-        raise InvalidInput(f"{path}: larger than {MAX_BYTES} bytes; a run doesn't write such a file")
+        raise InvalidInput(
+            f"{path}: larger than {MAX_BYTES} bytes; a run doesn't write such a file"
+        )
     try:
         document = json.loads(path.read_bytes())
     except ValueError as problem:

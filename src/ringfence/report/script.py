@@ -40,6 +40,7 @@ JS = """
       row.classList.toggle("current", +row.dataset.row === state.i);
     for (const goal of all("#map [data-goal]"))
       goal.classList.toggle("dim", state.task !== "all" && goal.dataset.goal !== state.task);
+    one("map").classList.toggle("single", state.task !== "all");
     for (const box of boxes) box.checked = state.layers.has(box.value);
     slider.value = state.i;
     slider.setAttribute("aria-valuetext", "iteration " + state.i);

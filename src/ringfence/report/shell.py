@@ -23,7 +23,9 @@ def document(title: str, body: Sequence[Child], data: Markup | None = None) -> s
         tag("style", Markup(CSS)),
     )
     script = None if data is None else join([data, tag("script", Markup(JS))])
-    return "<!doctype html>\n" + tag("html", head, tag("body", tag("main", body), script), lang="en")
+    return "<!doctype html>\n" + tag(
+        "html", head, tag("body", tag("main", body), script), lang="en"
+    )
 
 
 def section(title: str, *children: Child, name: str) -> Markup:

@@ -52,7 +52,7 @@ figcaption, .small { font-size: .88rem; line-height: 1.5; }
 .tiles span { display: block; font-size: .84rem; line-height: 1.4; color: var(--muted); }
 .words { margin: 0; padding: 14px 18px; border-left: 3px solid var(--forbidden);
   background: var(--card); border-radius: 0 10px 10px 0; font-family: var(--mono);
-  font-size: .86rem; line-height: 1.65; overflow-wrap: anywhere; }
+  font-size: .86rem; line-height: 1.65; overflow-wrap: anywhere; max-width: none; }
 
 #explorer { display: grid; grid-template-columns: minmax(0, 1.55fr) minmax(260px, 1fr);
   gap: 30px; align-items: start; margin-top: 20px; }
@@ -67,11 +67,12 @@ svg text { font-family: var(--sans); fill: var(--ink); }
 .hatch-line { stroke: var(--forbidden); stroke-width: 3; opacity: .75; }
 .dots-dot { fill: var(--dots); }
 #map .forbidden { fill: url(#map-hatch); }
-#share-map .forbidden { fill: var(--forbidden); }
+#share-map .forbidden { fill: url(#share-map-hatch); }
+.share-tint { fill: var(--forbidden); }
 .map .free { fill: none; }
 .visits { fill: var(--learner); }
-.paths { fill: none; stroke: var(--expert); stroke-linejoin: round; stroke-linecap: round;
-  opacity: .62; }
+.paths { fill: none; stroke: var(--expert); stroke-linejoin: round; stroke-linecap: round; }
+.single .paths, .layer .paths { stroke-opacity: .8; }
 .outline { fill: none; stroke-linecap: square; }
 .outline.truth { stroke: var(--ink); stroke-width: 3.2; }
 .outline.chosen { stroke: var(--forbidden); stroke-width: 3.2; stroke-dasharray: 7 5;
@@ -88,7 +89,7 @@ svg text { font-family: var(--sans); fill: var(--ink); }
 #evidence-map .tint.unknown { fill: url(#evidence-map-dots); }
 .letter, .share { font-size: 15px; font-weight: 600; paint-order: stroke; stroke-width: 3px;
   stroke: var(--card); stroke-linejoin: round; }
-.letter.allowed { fill: var(--allowed); font-size: 22px; }
+.letter.allowed { fill: var(--allowed); stroke-width: 2px; }
 .letter.proven { font-weight: 800; stroke: var(--proven); }
 .letter.implicated { stroke: var(--implicated); }
 .letter.unknown { fill: var(--muted); font-weight: 500; }
@@ -125,8 +126,9 @@ button:hover, select:hover { border-color: var(--muted); }
 
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(330px, 1fr)); gap: 18px;
   margin: 22px 0; }
+@media (min-width: 700px) { .charts.even { grid-template-columns: 1fr 1fr; } }
 figure { margin: 0; }
-.chart { padding: 18px 18px 14px; }
+.chart { padding: 18px 20px 16px; box-shadow: none; }
 .gridline { stroke: var(--line); stroke-width: 1; }
 .tick { font-size: 11px; fill: var(--muted) !important; }
 .label { font-size: 12px; font-weight: 600; }
@@ -145,7 +147,8 @@ svg text.label { fill: var(--c); }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; line-height: 1.4; }
 th, td { text-align: right; padding: 8px 12px; border-bottom: 1px solid var(--line);
   white-space: nowrap; }
-th { font-weight: 600; color: var(--muted); font-size: .8rem; vertical-align: bottom; }
+th { font-weight: 600; color: var(--muted); font-size: .8rem; vertical-align: bottom;
+  white-space: normal; }
 th:first-child, td:first-child { text-align: left; padding-left: 2px; }
 td.text { text-align: left; white-space: normal; min-width: 15em; }
 th.text { text-align: left; }

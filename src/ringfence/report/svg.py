@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ringfence.objects import Array
 from ringfence.report.labels import Labels
-from ringfence.report.markup import Markup, short, tag
-from ringfence.report.read import Bools, RunData
+from ringfence.report.markup import Child, Markup, short, tag
+from ringfence.report.read import Bools, Learned, RunData
 from ringfence.worlds.grid import Cell
 
 CELL = 40
@@ -69,8 +69,8 @@ def share_map(shape: tuple[int, int], share: Array, walls: Bools | None) -> Mark
         tag(
             "rect",
             tag("title", f"row {r}, column {c}: forbidden in {100 * share[r, c]:.0f}% of the runs"),
-            class_="forbidden",
-            fill_opacity=float(share[r, c]),
+            class_="forbidden" if share[r, c] == 1 else "share-tint",
+            fill_opacity=None if share[r, c] == 1 else 0.6 * float(share[r, c]),
             **_box(r, c),
         )
         for r, c in np.ndindex(shape)
@@ -85,7 +85,7 @@ def share_map(shape: tuple[int, int], share: Array, walls: Bools | None) -> Mark
     return _frame(shape, name, _ground(shape), tag("g", cells), drawn, texts, id_="share-map")
 
 
-def _frame(shape: tuple[int, int], name: str, *children: object, id_: str) -> Markup:
+def _frame(shape: tuple[int, int], name: str, *children: Child, id_: str) -> Markup:
     rows, cols = shape
     width, height = cols * CELL + MARGIN_X + 6, rows * CELL + MARGIN_Y + 6
     numbers = [
@@ -99,7 +99,7 @@ def _frame(shape: tuple[int, int], name: str, *children: object, id_: str) -> Ma
         "svg",
         _patterns(id_),
         numbers,
-        children,  # type: ignore[arg-type]
+        children,
         id=id_,
         class_="map",
         viewBox=f"{-MARGIN_X} {-MARGIN_Y} {width} {height}",
@@ -153,7 +153,7 @@ def _off(name: str, off: bool) -> str:
     return f"{name} off" if off else name
 
 
-def _numbered(run: RunData) -> list[tuple[int, object]]:
+def _numbered(run: RunData) -> list[tuple[int, Learned]]:
     return list(enumerate(run.learned, start=1))
 
 
@@ -194,13 +194,13 @@ def _heat(visits: Array, i: int, task: str) -> Markup:
                 f"M{c * CELL + inset} {r * CELL + inset}h{side}v{side}h-{side}z" for r, c in cells
             )
             paths.append(tag("path", d=d, fill_opacity=round(0.9 * shade / len(SHADES), 2)))
-    return tag(
-        "g", paths, class_="visits off", data_layer="visits", data_i=i, data_only=task
-    )
+    return tag("g", paths, class_="visits off", data_layer="visits", data_i=i, data_only=task)
 
 
 def _path_layers(run: RunData) -> list[Markup]:
     """The experts' paths, a group per task; equal paths are one line, drawn thicker."""
+    # Few paths are drawn strong, many pale, so that a corridor of all doesn't drown the rest.
+    opacity = round(max(0.22, min(0.8, 3 / sum(map(len, run.paths)) ** 0.5)), 2)
     groups, drawn = [], 0
     for k, paths in enumerate(run.paths):
         lines = []
@@ -208,7 +208,16 @@ def _path_layers(run: RunData) -> list[Markup]:
             drawn += 1
             width = 1.3 + 0.5 * min(count - 1, 4)
             lines.append(tag("path", d=_lane(path, drawn), stroke_width=width))
-        groups.append(tag("g", lines, class_="paths", data_layer="paths", data_task=k))
+        groups.append(
+            tag(
+                "g",
+                lines,
+                class_="paths",
+                stroke_opacity=opacity,
+                data_layer="paths",
+                data_task=k,
+            )
+        )
     return groups
 
 
@@ -265,25 +274,25 @@ def evidence_tints(labels: Labels, off: bool = False) -> Markup:
     return tag("g", cells, class_=_off("evidence", off), data_layer="evidence")
 
 
-def evidence_letters(
-    labels: Labels, taken: Mapping[Cell, str], off: bool = False
-) -> Markup:
+def evidence_letters(labels: Labels, taken: Mapping[Cell, str], off: bool = False) -> Markup:
     """Each cell's letter, in the middle or, where a start or goal stands, in the corner."""
     texts = []
     for cell, label in labels.cells.items():
         corner = cell in taken
         if corner and label.kind == "allowed":
             continue
-        texts.append(_text(cell, label.letter, f"letter {label.kind}", corner))
+        if label.kind == "allowed":  # drawn, because fonts disagree about a middle dot
+            x, y = (cell[1] + 0.5) * CELL, (cell[0] + 0.5) * CELL
+            texts.append(tag("circle", class_="letter allowed", cx=x, cy=y, r=3.2))
+        else:
+            texts.append(_text(cell, label.letter, f"letter {label.kind}", corner))
     return tag("g", texts, class_=_off("evidence", off), data_layer="evidence")
 
 
 def _text(cell: Cell, text: str, kind: str, corner: bool = False) -> Markup:
     x, y = (0.86, 0.92) if corner else (0.5, 0.62)
     r, c = cell
-    return tag(
-        "text", text, class_=kind, x=(c + x) * CELL, y=(r + y) * CELL, text_anchor="middle"
-    )
+    return tag("text", text, class_=kind, x=(c + x) * CELL, y=(r + y) * CELL, text_anchor="middle")
 
 
 def _cells(shape: tuple[int, int], facts: Mapping[Cell, Sequence[str]]) -> Markup:

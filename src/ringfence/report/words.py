@@ -84,9 +84,9 @@ def difference(run: RunData, learned: Any) -> str:
     extra, missed = learned.forbidden & ~run.walls, run.walls & ~learned.forbidden
     parts = []
     if extra.any():
-        parts.append(f"it forbids {plural(int(extra.sum()), 'free cell')} ({cell_names(extra)})")
+        parts.append(f"it forbids {plural(int(extra.sum()), 'free cell')} at {cell_names(extra)}")
     if missed.any():
-        parts.append(f"it misses {plural(int(missed.sum()), 'wall cell')} ({cell_names(missed)})")
+        parts.append(f"it misses {plural(int(missed.sum()), 'wall cell')} at {cell_names(missed)}")
     return " and ".join(parts) or "it is the truth, cell for cell"
 
 
@@ -102,9 +102,7 @@ def ending(run: RunData) -> str:
     else:
         why = f"The game was played for all of its {plural(count, 'iteration')}"
     chosen = run.summary["selected"]
-    return (
-        f"{why}; iteration {chosen} was selected on held-out demonstrations, without the truth."
-    )
+    return f"{why}; iteration {chosen} was selected on held-out demonstrations, without the truth."
 
 
 def iteration(run: RunData, n: int) -> list[str]:

@@ -40,7 +40,7 @@ from ringfence.runs.files import (
     write_folder,
     write_json,
 )
-from ringfence.runs.worlds import make_world
+from ringfence.runs.worlds import make_solver, make_world
 from ringfence.runs.summary import iteration_row, make_summary, versions
 from ringfence.selection import select
 from ringfence.worlds.finite import FiniteTask
@@ -63,6 +63,7 @@ class Experts:
 def create(run: Path, config: RunConfig, demos: Demonstrations) -> None:
     """A new run directory with its configuration and demonstrations: whole, or not at all."""
     refuse_existing(run)
+    check(config, demos)
     run.parent.mkdir(parents=True, exist_ok=True)
     partial = fresh_partial(run)
     try:
@@ -71,6 +72,13 @@ def create(run: Path, config: RunConfig, demos: Demonstrations) -> None:
         publish(partial, run)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def check(config: RunConfig, demos: Demonstrations) -> None:
+    """Refuse what can't be played before anything is written."""
+    make_rules(config.game)
+    make_solver(config.solver)
+    chosen_demos(config, make_world(config.world), demos)
 
 
 def refuse_existing(run: Path) -> None:
@@ -82,8 +90,6 @@ def refuse_existing(run: Path) -> None:
 
 def drive(run: Path, workers: int, on_event: OnEvent) -> dict[str, Any]:
     """Play a created run to its end, from wherever it was; returns the summary."""
-    if workers < 1:
-        raise InvalidInput(f"--workers must be at least 1, got {workers}")
     config = configs.read(run / "config.toml")
     with _only_driver(run):
         remove_partials(run)
@@ -168,18 +174,7 @@ def read_experts(run: Path, config: RunConfig, world: GridWorld) -> Experts:
             f"{run / 'demos'}: not the demonstrations that this run was started with; restore them"
         )
     by_name = {task.name: task for task in world.tasks}
-    chosen = [d for d in demos.tasks if not config.game.tasks or d.task in config.game.tasks]
-    for name in (*config.game.tasks, *(d.task for d in chosen)):
-        if name not in by_name or name not in {d.task for d in demos.tasks}:
-            raise InvalidInput(
-                f"task {name!r} is not in the world or has no demonstrations; "
-                f"there are: {', '.join(d.task for d in demos.tasks if d.task in by_name)}"
-            )
-    if config.game.method == "icl" and len(chosen) != 1:
-        raise InvalidInput(
-            f"icl learns from one task, {len(chosen)} are given; choose one with --task, "
-            "or use --method mt-icl"
-        )
+    chosen = chosen_demos(config, world, demos)
     tasks = tuple(by_name[d.task] for d in chosen)
     if config.demos.experts == "exact":
         exact = dict(
@@ -187,11 +182,6 @@ def read_experts(run: Path, config: RunConfig, world: GridWorld) -> Experts:
         )
         behaviours = tuple(exact[task.name] for task in tasks)
         return Experts(tasks, behaviours, behaviours, maker.exact_groups(world, tasks))
-    for d in chosen:
-        if not d.heldout:
-            raise InvalidInput(
-                f"task {d.task!r} has no held-out demonstrations; selection needs at least one"
-            )
     return Experts(
         tasks,
         tuple(behaviour_of(d.train) for d in chosen),
@@ -202,6 +192,32 @@ def read_experts(run: Path, config: RunConfig, world: GridWorld) -> Experts:
             for g in evidences.groups_of(task, d.train)
         ),
     )
+
+
+def chosen_demos(
+    config: RunConfig, world: GridWorld, demos: Demonstrations
+) -> list[demonstrations.TaskDemos]:
+    """The demonstrations of the game's tasks, if the game can be played with them."""
+    known = [task.name for task in world.tasks]
+    given = [d.task for d in demos.tasks]
+    chosen = [d for d in demos.tasks if not config.game.tasks or d.task in config.game.tasks]
+    for name in (*config.game.tasks, *(d.task for d in chosen)):
+        if name not in known or name not in given:
+            raise InvalidInput(
+                f"task {name!r} is not in the world or has no demonstrations; "
+                f"there are: {', '.join(name for name in given if name in known)}"
+            )
+    if config.game.method == "icl" and len(chosen) != 1:
+        raise InvalidInput(
+            f"icl learns from one task, {len(chosen)} are given; choose one with --task, "
+            "or use --method mt-icl"
+        )
+    for d in chosen:
+        if not d.heldout and config.demos.experts == "sampled":
+            raise InvalidInput(
+                f"task {d.task!r} has no held-out demonstrations; selection needs at least one"
+            )
+    return chosen
 
 
 def make_player(

@@ -1,9 +1,29 @@
+"""Algorithm 1 (CRL) on finite worlds: a policy player against a multiplier.
+
+    lam_1 = 0;   for i in 1..N:   pi_i = RL(r - lam_i c),   lam_{i+1} from e_i = J(pi_i, c) - delta
+    return Unif(pi_1..pi_N)
+
+The multiplier is moved by a PID controller (Stooke et al., 2020) with step sizes eta_i = i^-fall,
+
+    I_i = [I_{i-1} + eta_i e_i]^+
+    lam_{i+1} = [ki I_i + eta_i (kp e_i + kd [J(pi_i, c) - J(pi_{i-1}, c)]^+)]^+
+
+The paper's classical gradient, lam <- [lam + eta_i e_i]^+, is its case kp = kd = 0. It is the
+mixture that converges, no pi_i does: best responses are deterministic, and where the limit binds
+they jump between policies above and below it.
+
+J(pi, r) - lam J(pi, c) is linear in lam, so a policy is the best response on an interval of
+multipliers. `best_response` returns that interval, and no policy is planned for twice: a run of
+20,000 steps on a small world plans about 4 times, and a step then takes less than a microsecond.
+"""
+
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import Array, Problem, Solution
@@ -11,16 +31,39 @@ from ringfence.solvers.lp import policy_of
 from ringfence.solvers.soft import COST_TOLERANCE, pair_costs, plan
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy
 
+#: Differences of values below this are rounding: they don't make an action better, and costs
+#: this close give no multiplier at which two actions change places.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Gains:
+    """Of the multiplier's controller. `fall` = 0 keeps them constant, as Stooke et al. do."""
+
     kp: float
     ki: float
     kd: float
+    fall: float = 0.5
+
+
+#: Gains in units of R / C^2 (see `scaled`), and the number of steps, after which the mixture's
+#: reward and cost are within 1% of the LP's own: the worst of 2,000 random problems are
+#: REPORT. Constant gains keep a bias where lam* is small against one step
+#: (7% at ki = 0.3), because the integral is cut at 0 then.
+GRADIENT = Gains(kp=0.0, ki=1.0, kd=0.0)
+PID = Gains(kp=0.3, ki=1.0, kd=0.1)
+STEPS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
+    """Unif(pi_1..pi_N). T is absent in the shapes of a discounted problem.
+
+    rho [T, S, A]: the mean occupancy; pi [T, S, A]: the policy that has it; value: J(pi, r);
+    cost: J(pi, c); lam: the multiplier after the last step; mean_lam: that of lam_1..lam_N;
+    lams [N]: lam_1..lam_N; costs [N]: J(pi_i, c); plans: how many policies were planned.
+    """
+
     rho: Array
     pi: Array
     value: float
@@ -32,73 +75,159 @@ class Mixture:
     plans: int
 
 
-def response(mdp, c, lam):
-    """action [t,s], J_c, lo, hi"""
-    S, A = c.shape
-    rc = np.stack([mdp.reward.ravel(), c.ravel()], axis=1)  # [S*A, 2]
-    trade = np.array([1.0, -lam])
-    rows = np.arange(S)
-    if mdp.horizon is None:
-        P = mdp.transition.toarray().reshape(S, A, S)
-        act = np.zeros(S, dtype=np.intp)
-        while True:
-            V = np.linalg.solve(np.eye(S) - mdp.discount * P[rows, act], rc.reshape(S,A,2)[rows, act])
-            Q = (rc + mdp.discount * (mdp.transition @ V)).reshape(S, A, 2)
-            total = Q @ trade
-            best = total.argmax(1)
-            better = total[rows, best] > total[rows, act] + 1e-12
-            if not better.any(): break
-            act = np.where(better, best, act)
-        acts = act[None]; gaps = (Q[rows, act][:, None] - Q)[None]
-    else:
-        T = mdp.horizon
-        acts = np.empty((T, S), dtype=np.intp); gaps = np.empty((T, S, A, 2))
-        V = np.zeros((S, 2))
-        for t in reversed(range(T)):
-            Q = (rc + mdp.transition @ V).reshape(S, A, 2)
-            act = (Q @ trade).argmax(1)
-            V = Q[rows, act]
-            acts[t] = act; gaps[t] = V[:, None] - Q
-    g_r, g_c = gaps[..., 0], gaps[..., 1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        edge = g_r / g_c
-    lo = max(0.0, edge[g_c < -1e-12].max(initial=0.0)); hi = edge[g_c > 1e-12].min(initial=np.inf)
-    return acts, float(mdp.start @ V[:, 1]), min(lo, lam), max(hi, lam)
+@dataclass(frozen=True)
+class LagrangianSolver:
+    """Solves a `Problem` on a finite task by Algorithm 1; its multiplier is the mean one."""
+
+    gains: Gains = GRADIENT
+    steps: int = STEPS
+
+    def __call__(self, problem: Problem) -> Solution:
+        task = problem.task
+        if not isinstance(task, FiniteTask):
+            raise InvalidInput(f"task {task.name!r} is not finite: Algorithm 1 can't solve it here")
+        c = pair_costs(task, problem)
+        gains = scaled(self.gains, task.mdp, c)
+        mixture = crl(task.mdp, c, problem.delta, gains, self.steps)
+        policy = {"pi": mixture.pi}
+        return Solution(policy, mixture.mean_lam, behaviour(task, mixture.rho), env_steps=0)
 
 
-def crl(mdp: FiniteMDP, c: Array, delta: float, gains: Gains, steps: int, decay=0.0) -> Mixture:
-    lows=[]; known=[]
-    lams, index = [0.0] * steps, [0] * steps
-    acts=[]; costs=[]
-    lam = integral = 0.0
-    before = float("inf")
+def scaled(gains: Gains, mdp: FiniteMDP, c: Array) -> Gains:
+    """The gains in the world's own units, R / C^2.
+
+    R and C are the reward and the cost between the best policy and the most careful one. Every
+    e_i lies in a range of length C, and multipliers are of the size of R / C.
+    """
+    best, careful = (occupancy(mdp, plan(mdp, aim, 0.0)[0]) for aim in (mdp.reward, -c))
+    R = float(((best - careful) * mdp.reward).sum())
+    C = float(((best - careful) * c).sum())
+    if C <= COST_TOLERANCE:
+        return gains  # the best policy is the most careful one: lam stays 0
+    # Where all rewards are the same any multiplier above 0 will do.
+    unit = (R if R > COST_TOLERANCE else 1.0) / C**2
+    return Gains(unit * gains.kp, unit * gains.ki, unit * gains.kd, gains.fall)
+
+
+def crl(mdp: FiniteMDP, c: Array, delta: float, gains: Gains, steps: int) -> Mixture:
+    """Algorithm 1 for cost c[s, a] and limit delta, with gains in reward per squared cost."""
+    _check(mdp, c, delta, steps)
     kp, ki, kd = gains.kp, gains.ki, gains.kd
-    lo,hi,k,cost=1.,0.,0,0.
-    for i in range(steps):
-        if not lo <= lam <= hi:
-            j = bisect_right(lows, lam) - 1
-            if j >= 0 and lam <= known[j][0]:
-                hi,k=known[j]; lo=lows[j]
-            else:
-                a,cost,lo,hi=response(mdp,c,lam)
-                k=len(acts); acts.append(a); costs.append(cost)
-                j = bisect_right(lows,lo)
-                lows.insert(j,lo); known.insert(j,(hi,k))
-            cost = costs[k]
-        lams[i], index[i] = lam, k
-        error = cost - delta
-        eta = (i+1)**-decay
-        integral = max(0.0, integral + error*eta)
-        lam = max(0.0, (kp * error  + kd * max(0.0, cost - before))*eta+ ki * integral)
+    known = _Responses(mdp, c)
+    lams, played = [0.0] * steps, [0] * steps
+    lam = integral = 0.0
+    before = float("inf")  # J(pi_0, c): nothing has risen in the first step
+    for i, eta in enumerate((np.arange(1.0, steps + 1) ** -gains.fall).tolist()):
+        lams[i], played[i] = lam, known.index(lam)
+        cost = known.costs[played[i]]
+        error, rise = cost - delta, max(0.0, cost - before)
+        integral = max(0.0, integral + eta * error)
+        lam = max(0.0, ki * integral + eta * (kp * error + kd * rise))
         before = cost
-    weights = np.bincount(index, minlength=len(acts)) / steps
-    rhos=[occupancy(mdp,(np.eye(c.shape[1])[a] if mdp.horizon else np.eye(c.shape[1])[a[0]])) for a in acts]
-    rho = np.tensordot(weights, np.array(rhos), axes=1)
-    return Mixture(rho, policy_of(rho), float((rho * mdp.reward).sum()), float((rho * c).sum()),
-        lam, float(np.mean(lams)), np.array(lams), np.array(costs)[index], len(acts))
+    share = np.bincount(played) / steps
+    occupancies = [occupancy(mdp, pi) for pi in known.policies]
+    rho = np.tensordot(share, occupancies, axes=1)
+    return Mixture(
+        rho=rho,
+        pi=policy_of(rho),
+        value=float((rho * mdp.reward).sum()),
+        cost=float((rho * c).sum()),
+        lam=lam,
+        mean_lam=float(np.mean(lams)),
+        lams=np.array(lams),
+        costs=np.array(known.costs)[played],
+        plans=len(known.costs),
+    )
 
 
-def unit_gain(mdp: FiniteMDP, c: Array) -> float:
-    free = occupancy(mdp, plan(mdp, mdp.reward, 0.0)[0]); careful = occupancy(mdp, plan(mdp, -c, 0.0)[0])
-    R=((free-careful)*mdp.reward).sum(); C=((free-careful)*c).sum()
-    return R/C**2 if C > 1e-9 else 0.0
+def _check(mdp: FiniteMDP, c: Array, delta: float, steps: int) -> None:
+    if c.shape != mdp.reward.shape:
+        raise InvalidInput(f"cost has shape {c.shape}, the reward {mdp.reward.shape}")
+    if not (np.isfinite(c).all() and np.isfinite(delta)):
+        raise InvalidInput("cost and limit must be finite")
+    if steps < 1:
+        raise InvalidInput(f"Algorithm 1 needs at least one step, got {steps}")
+    V = plan(mdp, -c, 0.0)[1]
+    least = -float(mdp.start @ (V[0] if V.ndim == 2 else V))
+    if delta < least - COST_TOLERANCE:
+        raise InfeasibleLimit(
+            f"no policy keeps the cost within {delta:.6g}: the least achievable is {least:.6g}"
+        )
+
+
+class _Responses:
+    """The best responses found so far, and the intervals of multipliers that they answer."""
+
+    def __init__(self, mdp: FiniteMDP, c: Array) -> None:
+        self._mdp, self._c = mdp, c
+        self.policies: list[Array] = []
+        self.costs: list[float] = []
+        self._lows: list[float] = []  # sorted
+        self._answers: list[tuple[float, int]] = []  # (high, index) of each interval in _lows
+
+    def index(self, lam: float) -> int:
+        """Which policy answers lam."""
+        place = bisect_right(self._lows, lam)
+        if place and lam <= self._answers[place - 1][0]:
+            return self._answers[place - 1][1]
+        pi, cost, low, high = best_response(self._mdp, self._c, lam)
+        self.policies.append(pi)
+        self.costs.append(cost)
+        place = bisect_right(self._lows, low)
+        self._lows.insert(place, low)
+        self._answers.insert(place, (high, len(self.costs) - 1))
+        return len(self.costs) - 1
+
+
+def best_response(mdp: FiniteMDP, c: Array, lam: float) -> tuple[Array, float, float, float]:
+    """RL(r - lam c): the policy, its J(pi, c), and the multipliers [low, high] that it is best for.
+
+    Reward and cost are valued apart, Q[s, a, :] = (Q_r, Q_c). An action a that is not taken loses
+    V_r - Q_r - mu (V_c - Q_c) under the multiplier mu, which must not become negative anywhere.
+    """
+    trade = np.array([1.0, -lam])
+    pairs = np.stack([mdp.reward, c], axis=-1)
+    respond = _respond_discounted if mdp.horizon is None else _respond
+    actions, loss, V = respond(mdp, pairs, trade)
+    in_reward, in_cost = loss[..., 0], loss[..., 1]
+    up, down = in_cost > ROUNDING, in_cost < -ROUNDING
+    high = (in_reward[up] / in_cost[up]).min(initial=np.inf)
+    low = (in_reward[down] / in_cost[down]).max(initial=0.0)
+    pi = np.eye(mdp.num_actions)[actions]
+    return pi, float(mdp.start @ V[:, 1]), min(float(low), lam), max(float(high), lam)
+
+
+Best = tuple[NDArray[np.intp], Array, Array]
+
+
+def _respond(mdp: FiniteMDP, pairs: Array, trade: Array) -> Best:
+    """Backward induction: actions [T, S], their lead over each action [T, S, A, 2], V_0 [S, 2]."""
+    assert mdp.horizon is not None
+    S, A, _ = pairs.shape
+    states = np.arange(S)
+    actions = np.empty((mdp.horizon, S), dtype=np.intp)
+    loss = np.empty((mdp.horizon, S, A, 2))
+    V = np.zeros((S, 2))
+    for t in reversed(range(mdp.horizon)):
+        Q = pairs + (mdp.transition @ V).reshape(pairs.shape)
+        actions[t] = (Q @ trade).argmax(axis=1)
+        V = Q[states, actions[t]]
+        loss[t] = V[:, None] - Q
+    return actions, loss, V
+
+
+def _respond_discounted(mdp: FiniteMDP, pairs: Array, trade: Array) -> Best:
+    """Policy iteration: actions [S], their lead over each action [S, A, 2], V [S, 2]."""
+    S, A, _ = pairs.shape
+    states, P = np.arange(S), mdp.transition.toarray().reshape(S, A, S)
+    actions = np.zeros(S, dtype=np.intp)
+    while True:
+        here = np.eye(S) - mdp.discount * P[states, actions]
+        V = np.linalg.solve(here, pairs[states, actions])
+        Q = pairs + mdp.discount * (mdp.transition @ V).reshape(pairs.shape)
+        total = Q @ trade
+        best = total.argmax(axis=1)
+        better = total[states, best] > total[states, actions] + ROUNDING
+        if not better.any():
+            return actions, V[:, None] - Q, V
+        actions = np.where(better, best, actions)

@@ -79,8 +79,8 @@ def can_wait(mdp: FiniteMDP) -> bool:
 class Moves:
     """The moves of all cases: node n is cell[n] in the copy of case group[n].
 
-    successor, gain [N, D]: where a move leads and what it pays (-inf fills up missing moves);
-    predecessor, gain_from [N, D']: the same, backwards; last [N]: what the last step pays;
+    successor, gain [D, N]: where a move leads and what it pays (-inf fills up missing moves);
+    predecessor, gain_from [D', N]: the same, backwards; last [N]: what the last step pays;
     start [G]: each group's first node, since [G]: when it begins, so that all end at `horizon`.
     Cell S, in each copy, is the end of an episode: it is free and pays nothing.
     """
@@ -107,9 +107,11 @@ class Moves:
         keep = alive[self.start]
         alive = alive & keep[self.group]
         renumber = np.cumsum(alive) - 1
-        successor, gain = _renumbered(self.successor[alive], self.gain[alive], alive, renumber)
+        successor, gain = _renumbered(
+            self.successor[:, alive], self.gain[:, alive], alive, renumber
+        )
         before, gain_from = _renumbered(
-            self.predecessor[alive], self.gain_from[alive], alive, renumber
+            self.predecessor[:, alive], self.gain_from[:, alive], alive, renumber
         )
         return replace(
             self,
@@ -148,7 +150,7 @@ class Moves:
         """
         shut = _with_end(closed, False)[self.cell]
         open_ = _with_end(free)[self.cell]
-        N, here = self.size, np.arange(self.size)[:, None]
+        N, here = self.size, np.arange(self.size)
         # Rows 0..N-1 of `both` are one entry further than rows N..2N-1.
         both = np.full((2 * N, most + 1), -np.inf)
         B = np.full((self.horizon + 1, N, most + 1), -np.inf)
@@ -159,7 +161,7 @@ class Moves:
             _stack(both, B[h - 1])
             B[h] = _best(both, to, gain)
         F = np.full((self.horizon, N, most + 1), -np.inf)
-        plain = (self.predecessor == here) | open_[:, None]
+        plain = (self.predecessor == here) | open_
         to = self.predecessor + N * plain
         gain = self._passable(self.predecessor, self.gain_from, shut)
         for t in range(self.horizon):
@@ -170,20 +172,17 @@ class Moves:
         return F, B
 
     def _passable(self, other: Index, gain: Array, shut: Mask) -> Array:
-        return np.where(shut[:, None] | shut[other], -np.inf, gain)
+        return np.where(shut | shut[other], -np.inf, gain)
 
-    def entries(self, F: Array, B: Array) -> Index:
-        """The fewest entries of a path that beats its group and passes each node, [N]."""
-        most, togo = F.shape[2] - 1, B[:0:-1]
-        fewest = np.full(self.size, NEVER)
-        bar = self.bar[self.group]
-        best = np.full((most + 1, self.size), -np.inf)
-        for k in range(most + 1):
-            for so_far in range(k + 1):
-                total = (F[:, :, so_far] + togo[:, :, k - so_far]).max(axis=0)
-                np.maximum(best[k], total, out=best[k])
-        for k in reversed(range(most + 1)):
-            fewest[best[k] > bar] = k
+    def entries(self, F: Array, B: Array, nodes: Index | slice = slice(None)) -> Index:
+        """The fewest entries of a path that beats its group and passes each of the nodes."""
+        so_far, togo = F[:, nodes], B[:0:-1, nodes]
+        bar = self.bar[self.group[nodes]]
+        fewest = np.full(len(bar), NEVER)
+        for k in reversed(range(F.shape[2])):
+            for i in range(k + 1):
+                total = (so_far[:, :, i] + togo[:, :, k - i]).max(axis=0)
+                fewest[total > bar] = k
         return fewest
 
     def per_cell(self, values: Index) -> Index:
@@ -192,7 +191,9 @@ class Moves:
         np.minimum.at(least, self.cell, values)
         return least[: self.cells]
 
-    def path(self, F: Array, B: Array, node: int, k: int, free: Mask) -> tuple[list[int], list[int]]:
+    def path(
+        self, F: Array, B: Array, node: int, k: int, free: Mask
+    ) -> tuple[list[int], list[int]]:
         """The best path through `node` with at most k entries: cells before and after it.
 
         Both lists lead away from the node, without it.
@@ -205,14 +206,14 @@ class Moves:
         after: list[int] = []
         n, left = node, so_far
         for step in reversed(range(int(self.since[self.group[node]]), t)):
-            other = self.predecessor[n]
+            other = self.predecessor[:, n]
             entered_free = np.full(len(other), open_[n])
-            n, left = _follow(F[step], other, self.gain_from[n], n, left, entered_free)
+            n, left = _follow(F[step], other, self.gain_from[:, n], n, left, entered_free)
             before.append(int(self.cell[n]))
         n, left = node, k - so_far
         for h in range(self.horizon - t - 1, 0, -1):
-            other = self.successor[n]
-            n, left = _follow(B[h], other, self.gain[n], n, left, open_[other])
+            other = self.successor[:, n]
+            n, left = _follow(B[h], other, self.gain[:, n], n, left, open_[other])
             after.append(int(self.cell[n]))
         return before, [c for c in after if c < self.cells]
 
@@ -235,11 +236,37 @@ def moves_of(cases: Sequence[Case]) -> Moves:
         gain=gain_to,
         predecessor=predecessor,
         gain_from=gain_from,
-        last=gain_to.max(axis=1),
+        last=gain_to.max(axis=0),
         start=np.array([g * size + case.start for g, case in enumerate(cases)]),
         since=max(horizons) - np.array(horizons),
         bar=np.array([case.bar for case in cases]),
     )
+
+
+def returns_with_chance(cases: Sequence[Case], sets: Mask) -> Array:
+    """V_g of each set of cells as in `Moves.returns`, for any transitions.
+
+    An action that may lead outside, however unlikely, is not one of a policy that never is.
+    """
+    out = np.empty((len(sets), len(cases)))
+    for mdp in {id(case.mdp): case.mdp for case in cases}.values():
+        V = _values_with_chance(mdp, sets)
+        for g, case in enumerate(cases):
+            if case.mdp is mdp:
+                out[:, g] = V[case.start]
+    return out
+
+
+def _values_with_chance(mdp: FiniteMDP, sets: Mask) -> Array:
+    """The best return from each state within each set, [S, n]."""
+    S, A = mdp.reward.shape
+    V = np.zeros((S, len(sets)))
+    for _ in range(_horizon(mdp)):
+        dead = np.isneginf(V)
+        Q = mdp.reward.reshape(-1, 1) + mdp.transition @ np.where(dead, 0.0, V)
+        Q[(mdp.transition @ dead.astype(np.float64)) > 0] = -np.inf
+        V = np.where(sets.T, Q.reshape(S, A, -1).max(axis=1), -np.inf)
+    return np.asarray(V)
 
 
 def _horizon(mdp: FiniteMDP) -> int:
@@ -261,20 +288,20 @@ def _edges(mdp: FiniteMDP, offset: int) -> tuple[Index, Index, Array]:
 
 
 def _padded(at: Index, other: Index, gain: Array, size: int) -> tuple[Index, Array]:
-    """Edge lists as tables [size, D]; a missing edge points home and pays -inf."""
+    """Edge lists as tables [D, size]; a missing edge points home and pays -inf."""
     order = np.argsort(at, kind="stable")
     at, other, gain = at[order], other[order], gain[order]
     degree = np.bincount(at, minlength=size)
     column = np.arange(len(at)) - np.repeat(np.cumsum(degree) - degree, degree)
-    table = np.repeat(np.arange(size)[:, None], degree.max(), axis=1)
+    table = np.tile(np.arange(size), (degree.max(), 1))
     pays = np.full(table.shape, -np.inf)
-    table[at, column], pays[at, column] = other, gain
+    table[column, at], pays[column, at] = other, gain
     return table, pays
 
 
 def _renumbered(other: Index, gain: Array, alive: Mask, number: Index) -> tuple[Index, Array]:
     gain = np.where(alive[other], gain, -np.inf)
-    home = np.repeat(np.arange(len(other))[:, None], other.shape[1], axis=1)
+    home = np.arange(other.shape[1])
     return np.where(alive[other], number[other], home), gain
 
 
@@ -290,12 +317,12 @@ def _stack(both: Array, values: Array) -> None:
 
 
 def _best(values: Array, to: Index, gain: Array) -> Array:
-    """max_d gain[n, d] + values[to[n, d]], a column of moves at a time: gathers are cheap."""
-    out = np.take(values, to[:, 0], axis=0)
-    out += gain[:, :1]
-    for d in range(1, to.shape[1]):
-        other = np.take(values, to[:, d], axis=0)
-        other += gain[:, d : d + 1]
+    """max_d gain[d, n] + values[to[d, n]], one kind of move at a time: gathers are cheap."""
+    out = values.take(to[0], axis=0)
+    out += gain[0, :, None]
+    for target, paid in zip(to[1:], gain[1:, :, None], strict=True):
+        other = values.take(target, axis=0)
+        other += paid
         np.maximum(out, other, out=out)
     return out
 
