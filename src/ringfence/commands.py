@@ -210,10 +210,10 @@ def report(options: Namespace) -> None:
 def reproduce(options: Namespace) -> None:
     if options.seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {options.seeds}")
-    from ringfence import studies
+    from ringfence.studies import tables
 
     out = options.out or Path("results/maze-grid")
-    studies.grid(out, options.seeds, options.command_line, print)
+    tables.grid(out, options.seeds, options.command_line, print)
     print(f"saved to {out}")
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Literal
 
@@ -23,6 +23,7 @@ from ringfence import demo_checks
 from ringfence.demo_checks import Finding
 from ringfence.demos import JSON, Demonstrations, TaskDemos
 from ringfence.errors import InfeasibleLimit, InvalidInput
+from ringfence.evidence import Group, exact_group
 from ringfence.objects import Array, Behaviour, Trajectory
 from ringfence.solvers import soft
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy, rollout
@@ -116,6 +117,19 @@ def expert_behaviours(world: GridWorld, config: ExpertConfig = DEFAULT) -> list[
         share = config.contaminated
         behaviours.append(behaviour(task, (1 - share) * rho + share * rho_careless))
     return behaviours
+
+
+def exact_groups(world: GridWorld, tasks: Sequence[FiniteTask]) -> tuple[Group, ...]:
+    """The same experts by task and start, as evidence wants them."""
+    by_name = dict(zip((task.name for task in world.tasks), expert_policies(world), strict=True))
+    groups = []
+    for task in tasks:
+        for state in np.flatnonzero(task.mdp.start):
+            begin = np.zeros_like(task.mdp.start)
+            begin[state] = 1.0
+            rho = occupancy(replace(task.mdp, start=begin), by_name[task.name])
+            groups.append(exact_group(task, int(state), rho))
+    return tuple(groups)
 
 
 def make_demonstrations(

@@ -23,6 +23,7 @@ from ringfence.evidence.result import (
     Standing,
     from_json,
 )
+from ringfence.evidence.suggest import Suggestion, next_demonstrations
 
 __all__ = [
     "ALLOWED",
@@ -35,11 +36,13 @@ __all__ = [
     "Group",
     "Relation",
     "Standing",
+    "Suggestion",
     "covered",
     "exact_group",
     "from_json",
     "groups_of",
     "label",
+    "next_demonstrations",
     "relate",
     "shape_of",
 ]

@@ -36,6 +36,11 @@ class Group:
         return self.task.name
 
     @property
+    def exact(self) -> bool:
+        """Whether the experts are known exactly, not from sampled paths."""
+        return bool(np.isinf(self.visitors).any())
+
+    @property
     def mean(self) -> float:
         """J_E: the mean return. It is the policy that is taken to be optimal, and one lucky path
         among slow ones does not make it so. Optimal experts' paths all earn the same, unless
@@ -86,7 +91,7 @@ def exact_group(task: FiniteTask, start: int, rho: Array) -> Group:
     earned = float((rho * mdp.reward).sum())
     spread = float(mdp.reward.max() - mdp.reward.min())
     rounding = NEGLIGIBLE_VISITS * len(rho) * spread
-    return Group(task, start, np.where(visited, np.inf, 0.0), np.array([earned]), rounding)
+    return Group(task, int(start), np.where(visited, np.inf, 0.0), np.array([earned]), rounding)
 
 
 def _horizon(task: FiniteTask) -> int:

@@ -150,12 +150,12 @@ def _standing(group: Group, within: float, suboptimality: float, tolerance: floa
     reason = ""
     if gap > margin + give:
         reason = "it could have done better within cells that demonstrators visited"
-    elif not certain and len(group.returns) < FEWEST_PATHS and not np.isinf(group.visitors).any():
+    elif not certain and not group.exact and len(group.returns) < FEWEST_PATHS:
         reason = f"there is chance in the world, and it has fewer than {FEWEST_PATHS} paths"
     return Standing(
         task=group.name,
         start=group.start,
-        paths=len(group.returns),
+        paths=None if group.exact else len(group.returns),
         expert_return=J_E,
         standard_error=group.standard_error,
         shown=None if np.isneginf(shown) else shown,

@@ -57,6 +57,8 @@ def successors(mdp: FiniteMDP) -> Index:
 
 def is_goal_task(mdp: FiniteMDP) -> bool:
     """Whether only goals pay, all the same, for ever: then to arrive earlier is never worse."""
+    if not is_certain(mdp):
+        return False
     pays = mdp.reward != 0
     goal = pays.any(axis=1)
     stays = (successors(mdp) == np.arange(mdp.num_states)[:, None]).all(axis=1)
@@ -318,7 +320,7 @@ def _stack(both: Array, values: Array) -> None:
 
 def _best(values: Array, to: Index, gain: Array) -> Array:
     """max_d gain[d, n] + values[to[d, n]], one kind of move at a time: gathers are cheap."""
-    out = values.take(to[0], axis=0)
+    out: Array = values.take(to[0], axis=0)
     out += gain[0, :, None]
     for target, paid in zip(to[1:], gain[1:, :, None], strict=True):
         other = values.take(target, axis=0)

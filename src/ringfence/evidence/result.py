@@ -24,14 +24,15 @@ ERRORS = 3.0
 class Standing:
     """How a group of experts stands, and whether it testifies.
 
-    expert_return: J_E; shown: the best return that the allowed cells (or, without chance, one of
-    its own paths) show to be possible, None if they show none; gap = shown - J_E > 0 means that
-    they could have done better; bar: what an unvisited cell must beat to be held against them.
+    paths: how many were sampled, None if the experts are known exactly; expert_return: J_E;
+    shown: the best return that the allowed cells (or, without chance, one of its own paths) show
+    to be possible, None if they show none; gap = shown - J_E > 0 means that they could have done
+    better; bar: what an unvisited cell must beat to be held against them.
     """
 
     task: str
     start: int
-    paths: int
+    paths: int | None
     expert_return: float
     standard_error: float
     shown: float | None
@@ -206,7 +207,7 @@ def _on_suspects(evidence: Evidence) -> list[str]:
     if worst > 0:
         said.append(
             "Slow demonstrators cost evidence, they do not make it wrong. State a suboptimality "
-            f"of {worst:.4g} or more to hear them too, if you know that they lose no more."
+            f"a little above {worst:.4g} to hear them too, if you know that they lose no more."
         )
     return said
 

@@ -100,34 +100,36 @@ def _payoff_chart(run: RunData, now: int) -> Markup:
     )
 
 
+#: Title of a column, where a row of the summary has it, and whether it needs the truth.
+COLUMNS: tuple[tuple[str, str, bool], ...] = (
+    ("learner reward", "learner_reward_mean", False),
+    ("expert reward", "expert_reward_mean", False),
+    ("learner violation", "learner_true_cost_mean", True),
+    ("expert violation", "expert_true_cost_mean", True),
+    ("mean gap", "gap", True),
+    ("bound", "bound", False),
+    ("best payoff", "best_payoff", False),
+    ("limit", "delta_mean", False),
+    ("multiplier", "lam_mean", False),
+    ("env steps", "env_steps", False),
+)
+
+
 def _table(run: RunData) -> Markup:
-    columns = [
-        "iteration", "forbidden", "IoU", "learner reward", "expert reward", "learner violation",
-        "expert violation", "mean gap", "bound", "best payoff", "limit", "multiplier", "env steps",
-    ]  # fmt: skip
-    gaps = violation_gap(run.rows)
+    """The numbers behind the charts; columns about the truth only where it is known."""
+    known = run.walls is not None
+    columns = [(title, name) for title, name, truth in COLUMNS if known or not truth]
     rows: list[list[Child]] = []
     attributes = []
-    for row, learned, gap in zip(run.rows, run.learned, gaps, strict=True):
+    for row, learned, gap in zip(run.rows, run.learned, violation_gap(run.rows), strict=True):
         chosen = row["i"] == run.summary["selected"]
         name: list[Child] = [row["i"], tag("span", "selected", class_="pick") if chosen else None]
-        figures = [
-            row["constraint"].get("iou"),
-            row["learner_reward_mean"],
-            row["expert_reward_mean"],
-            row["learner_true_cost_mean"],
-            row["expert_true_cost_mean"],
-            gap,
-            row["bound"],
-            row["best_payoff"],
-            row["delta_mean"],
-            row["lam_mean"],
-            row.get("env_steps"),
-        ]
-        count = int(learned.forbidden.sum())
-        rows.append([name, number(count), *(number(value) for value in figures)])
+        iou = [number(row["constraint"].get("iou"))] if known else []
+        figures = [number({**row, "gap": gap}.get(column)) for _, column in columns]
+        rows.append([name, number(int(learned.forbidden.sum())), *iou, *figures])
         attributes.append({"data_row": row["i"], "class_": "current" if chosen else None})
-    return table(columns, rows, attributes)
+    titles = ["iteration", "forbidden", *(["IoU"] if known else []), *(t for t, _ in columns)]
+    return table(titles, rows, attributes)
 
 
 def _descriptions(run: RunData) -> Markup:
@@ -136,12 +138,14 @@ def _descriptions(run: RunData) -> Markup:
 
 
 def _task_table(run: RunData) -> Markup:
-    columns = ["task", "learner reward", "expert reward", "learner violation", "expert violation",
-               "limit", "multiplier", "paths"]  # fmt: skip
-    names = ("learner_reward", "expert_reward", "learner_true_cost", "expert_true_cost", "delta",
-             "lam")  # fmt: skip
+    """The selected iteration, task by task."""
+    per_task = {
+        title: name.removesuffix("_mean")
+        for title, name, truth in COLUMNS
+        if name.endswith("_mean") and (run.walls is not None or not truth)
+    }
     rows: list[list[Child]] = [
-        [task, *(number(run.best[name][k]) for name in names), len(run.paths[k])]
+        [task, *(number(run.best[name][k]) for name in per_task.values()), len(run.paths[k])]
         for k, task in enumerate(run.tasks)
     ]
-    return table(columns, rows)
+    return table(["task", *per_task, "paths"], rows)

@@ -167,6 +167,9 @@ def _letters(ax: Any, labels: Labels, places: Mapping[Cell, str]) -> None:
     for (r, c), label in labels.cells.items():
         if (r, c) in places:
             continue
+        if label.kind == "allowed":
+            ax.plot(c + 0.5, r + 0.5, "o", color=ALLOWED, markersize=2.6, zorder=6)
+            continue
         weight = "bold" if label.kind == "proven" else "normal"
         _write(
             ax,
@@ -174,7 +177,7 @@ def _letters(ax: Any, labels: Labels, places: Mapping[Cell, str]) -> None:
             c + 0.5,
             label.letter,
             color=colours[label.kind],
-            fontsize=7.5,
+            fontsize=8.5,
             fontweight=weight,
             zorder=6,
         )

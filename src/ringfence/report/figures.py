@@ -182,7 +182,7 @@ def run_figure(run: Path, path: Path) -> Path:
     data = read_run(run)
     labels = read_labels(data)
     with _canvas(12.4 if labels is not None else 8.2, 4.9) as figure:
-        figure.suptitle(f"{headline(data)}\n", x=0.01, ha="left", fontsize=13, fontweight="bold")
+        figure.suptitle(headline(data), x=0.01, ha="left", fontsize=13, fontweight="bold")
         shares = (1.2, 1.2, 0.95) if labels is not None else (1.2, 0.95)
         grid = figure.add_gridspec(2, len(shares), width_ratios=shares)
         _map_panel(figure.add_subplot(grid[:, 0]), data)
@@ -225,6 +225,7 @@ def _run_curves(figure: Any, grid: Any, data: RunData) -> None:
         ax = figure.add_subplot(place)
         draw_curves(ax, curves, "iteration", "")
         ax.set_title(title)
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
 
     pairs = ("learners", "learner"), ("experts", "expert")
     panel(grid[0, -1], "Reward per episode", [curve(a, f"{b}_reward_mean") for a, b in pairs])

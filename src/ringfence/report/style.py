@@ -40,6 +40,7 @@ section { margin-top: 64px; }
 .lede { font-size: 1.12rem; line-height: 1.6; }
 .muted, figcaption { color: var(--muted); }
 figcaption, .small { font-size: .88rem; line-height: 1.5; }
+figcaption { margin-top: .5em; }
 .none { color: var(--muted); }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 14px;
   box-shadow: var(--shadow); padding: 22px; }
@@ -158,6 +159,7 @@ tr.current { background: color-mix(in srgb, var(--learner) 8%, transparent); }
   background: var(--forbidden); color: var(--card); font-size: .72rem; font-weight: 600; }
 .two { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1.12fr); gap: 32px;
   align-items: start; margin-top: 18px; }
+.two p, .two ul { font-size: .95rem; }
 .key { display: grid; grid-template-columns: auto 1fr; gap: 10px 14px; margin: 0 0 18px;
   font-size: .92rem; line-height: 1.45; }
 .key dt { font-weight: 700; min-width: 3.4em; text-align: center; border: 1px solid var(--line);

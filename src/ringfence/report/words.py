@@ -12,7 +12,7 @@ from ringfence.report.markup import figure_text
 from ringfence.report.read import Bools, RunData, visitors
 from ringfence.worlds.grid import Cell
 
-LISTED = 14  # more cells than this are counted, not listed
+LISTED = 10  # more cells than this are counted, not listed
 
 
 def plural(count: int, noun: str) -> str:
@@ -46,8 +46,8 @@ def rule(run: RunData) -> str:
 
 def headline(run: RunData) -> str:
     count = len(run.tasks)
-    who = "The demonstrations of one task imply" if count == 1 else f"{count} tasks share"
-    return f"{who} one constraint: {rule(run)}"
+    who = "One task suggests a" if count == 1 else f"{count} tasks share one"
+    return f"{who} constraint: {rule(run)}"
 
 
 def lede(run: RunData) -> str:

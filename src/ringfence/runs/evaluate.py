@@ -13,7 +13,11 @@ from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.experts import expert_behaviours
 from ringfence.objects import Constraint, J, Problem, Solution, behaviour_of
 from ringfence.runs.summary import iou, per_task
+from ringfence.worlds.finite import FiniteTask, occupancy
 from ringfence.worlds.grid import GridWorld
+
+#: A policy accomplishes its task if it ends at the goal with at least this probability.
+CERTAIN = 0.999
 
 
 def against_truth(
@@ -21,7 +25,8 @@ def against_truth(
 ) -> dict[str, Any]:
     """Overlap with the true cells, and what planning each task under c earns and violates.
 
-    A task that c makes impossible within the limit has null reward and violation.
+    A task is impossible under c if it can't be done for certain from each of its starts. Where
+    not even the limit can be kept, reward and violation are null.
     """
     if not world.truth.known:
         raise InvalidInput("this map has no '#' cell: there is no truth to evaluate against")
@@ -30,11 +35,19 @@ def against_truth(
     result: dict[str, Any] = {"tasks": [task.name for task in world.tasks]}
     if isinstance(c, TableConstraint):
         result |= cell_scores(c, world)
-    result["impossible"] = sum(pi is None for pi in learners)
+    pairs = zip(world.tasks, solutions, strict=True)
+    result["impossible"] = sum(s is None or not accomplished(task, s) for task, s in pairs)
     result |= per_task("learner_reward", [None if pi is None else pi.reward for pi in learners])
     result |= per_task("expert_reward", [pi_E.reward for pi_E in expert_behaviours(world)])
     cost = [None if pi is None else world.truth.true_cost(pi) for pi in learners]
     return result | per_task("learner_true_cost", cost)
+
+
+def accomplished(task: FiniteTask, solution: Solution) -> bool:
+    """Does the policy for certain stand in a state of the highest reward (the goal) at the end?"""
+    rho = occupancy(task.mdp, np.asarray(solution.policy["pi"], dtype=np.float64))
+    best = task.mdp.reward.max(axis=1) >= task.mdp.reward.max()
+    return bool(rho[-1, best].sum() >= CERTAIN)
 
 
 def plan_or_none(solver: Callable[[Problem], Solution], problem: Problem) -> Solution | None:

@@ -30,6 +30,7 @@ from ringfence.errors import InvalidInput
 from ringfence.game import Rules, play
 from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, behaviour_of
 from ringfence.runs import config as configs
+from ringfence.runs import evidence as evidence_json
 from ringfence.runs.backends import SolveAll, constraint_folder
 from ringfence.runs.config import GameConfig, RunConfig
 from ringfence.runs.files import (
@@ -40,8 +41,8 @@ from ringfence.runs.files import (
     write_folder,
     write_json,
 )
-from ringfence.runs.worlds import make_solver, make_world
 from ringfence.runs.summary import iteration_row, make_summary, versions
+from ringfence.runs.worlds import make_solver, make_world
 from ringfence.selection import select
 from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.grid import GridWorld
@@ -144,7 +145,7 @@ def _drive(run: Path, config: RunConfig, workers: int, on_event: OnEvent) -> dic
     c = records[chosen.i - 1].c
     evidence = evidences.label(experts.groups)
     save_constraint(run / "constraint", config, c, experts.train, chosen.i)
-    write_json(run / "evidence.json", evidence_document(evidence, c, experts))
+    write_json(run / "evidence.json", evidence_json.document(evidence, experts.groups, c, world))
     names = [task.name for task in experts.tasks]
     summary = make_summary(
         config, names, experts.heldout, rows, chosen, world.truth, evidence.counts()

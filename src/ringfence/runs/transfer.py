@@ -8,7 +8,6 @@ learned constraint does not forbid.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,17 +22,15 @@ from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.evidence import Evidence
 from ringfence.objects import Problem, Solution
 from ringfence.runs import config as configs
-from ringfence.runs.evaluate import plan_or_none
+from ringfence.runs import evidence as evidence_json
+from ringfence.runs.evaluate import accomplished, plan_or_none
 from ringfence.runs.single import outcome, refuse_existing, write_answer
 from ringfence.runs.summary import versions
 from ringfence.runs.worlds import make_world
-from ringfence.worlds.finite import FiniteTask, occupancy
+from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.grid import Cell, GridWorld
 
 Unknown = Literal["avoid", "allow"]
-
-#: A policy succeeds if it ends at the goal with at least this probability.
-CERTAIN = 0.999
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +60,7 @@ def transfer(
     covered = evidences.covered(evidence, task, int(task.mdp.start.argmax()))
     planned = planning_constraint(c, evidence, unknown)
     solution = plan_or_none(solver, Problem(task, planned, 0.0, start=None, seed=(0,)))
-    success = solution is not None and ends_at(task, solution, goal[0] * world.shape[1] + goal[1])
+    success = solution is not None and accomplished(task, solution)
     return Transfer(task, covered, solution, success)
 
 
@@ -75,12 +72,6 @@ def planning_constraint(
         return c
     shown = evidence.allowed.reshape(c.values.shape)
     return TableConstraint(c.features, np.maximum(c.values, ~shown))
-
-
-def ends_at(task: FiniteTask, solution: Solution, state: int) -> bool:
-    """Does the policy stand in `state` at the last step?"""
-    rho = occupancy(task.mdp, np.asarray(solution.policy["pi"], dtype=np.float64))
-    return bool(rho[-1, state].sum() >= CERTAIN)
 
 
 def from_run(
@@ -143,7 +134,7 @@ def read_result(run: Path) -> tuple[TableConstraint, Evidence]:
     c = constraint_files.load(run / "constraint")
     if not isinstance(c, TableConstraint):
         raise InvalidInput(f"{run}: transfer needs a table constraint, this is {c.describe()!r}")
-    return c, evidences.from_json(json.loads(path.read_bytes())["evidence"])
+    return c, evidence_json.read(path)
 
 
 def coverage_sentence(done: Transfer, start: Cell, unknown: Unknown) -> str:

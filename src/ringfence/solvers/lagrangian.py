@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import Array, Problem, Solution
 from ringfence.solvers.lp import policy_of
-from ringfence.solvers.soft import COST_TOLERANCE, pair_costs, plan
+from ringfence.solvers.soft import COST_TOLERANCE, pair_costs, plan, solve
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy
 
 #: Differences of values below this are rounding: they don't make an action better, and costs
@@ -96,10 +96,11 @@ class LagrangianSolver:
 def scaled(gains: Gains, mdp: FiniteMDP, c: Array) -> Gains:
     """The gains in the world's own units, R / C^2.
 
-    R and C are the reward and the cost between the best policy and the most careful one. Every
-    e_i lies in a range of length C, and multipliers are of the size of R / C.
+    R and C are the reward and the cost between the best policy and the best one of least cost.
+    Every e_i lies in a range of length C, and multipliers are of the size of R / C.
     """
-    best, careful = (occupancy(mdp, plan(mdp, aim, 0.0)[0]) for aim in (mdp.reward, -c))
+    best = occupancy(mdp, plan(mdp, mdp.reward, 0.0)[0])
+    careful = occupancy(mdp, solve(mdp, c, least_cost(mdp, c), 0.0)[0])
     R = float(((best - careful) * mdp.reward).sum())
     C = float(((best - careful) * c).sum())
     if C <= COST_TOLERANCE:
@@ -147,12 +148,17 @@ def _check(mdp: FiniteMDP, c: Array, delta: float, steps: int) -> None:
         raise InvalidInput("cost and limit must be finite")
     if steps < 1:
         raise InvalidInput(f"Algorithm 1 needs at least one step, got {steps}")
-    V = plan(mdp, -c, 0.0)[1]
-    least = -float(mdp.start @ (V[0] if V.ndim == 2 else V))
+    least = least_cost(mdp, c)
     if delta < least - COST_TOLERANCE:
         raise InfeasibleLimit(
             f"no policy keeps the cost within {delta:.6g}: the least achievable is {least:.6g}"
         )
+
+
+def least_cost(mdp: FiniteMDP, c: Array) -> float:
+    """min_pi J(pi, c)."""
+    V = plan(mdp, -c, 0.0)[1]
+    return -float(mdp.start @ (V[0] if V.ndim == 2 else V))
 
 
 class _Responses:

@@ -1,15 +1,14 @@
-"""`ringfence reproduce grid`: the paper's maze in exact form, and what goes past the paper.
+"""The paper's maze in exact form, and what goes past the paper: studies as rows of numbers.
 
-Each study is a function from a world to rows of numbers; `grid` runs them all and writes tables,
-figures and results.json. Everything is exact or seeded: the same command gives the same bytes.
+Each study is a function from a world to rows; `tables.py` runs them all and writes them down.
+Everything is exact or seeded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,22 +23,20 @@ from ringfence.evidence import Evidence
 from ringfence.experts import ExpertConfig, exact_groups, expert_behaviours, make_demonstrations
 from ringfence.game import Record, Rules, play
 from ringfence.objects import Behaviour, Constraint, Problem, Solution, behaviour_of
-from ringfence.report import figures
 from ringfence.runs.evaluate import against_truth
-from ringfence.runs.files import write_file, write_json
-from ringfence.runs.summary import iou, versions
+from ringfence.runs.evidence import suggestions
+from ringfence.runs.summary import iou
 from ringfence.runs.transfer import Transfer, Unknown, transfer
 from ringfence.solvers.soft import SoftSolver
 from ringfence.worlds.finite import FiniteTask
-from ringfence.worlds.grid import Cell, GridWorld, maze, random_map, read_map
+from ringfence.worlds.grid import Cell, GridWorld, random_map, read_map
 
 ITERATIONS = 5
 PATHS = (1, 2, 5, 10, 20)
 HELD_OUT = 3
 #: Starts of the held-out study that no demonstration begins at: one in each part of the maze.
 NEW_STARTS: tuple[Cell, ...] = ((3, 1), (7, 3), (5, 5), (1, 7), (8, 9))
-TEMPERATURES = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0)
-RANDOM_MAZES = 50
+TEMPERATURES = (0.0, 0.05, 0.5, 1.0, 2.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +164,10 @@ def values(c: Constraint) -> NDArray[np.float64]:
 
 
 def entropy(world: GridWorld, k: int = 0) -> list[dict[str, Any]]:
-    """The paper's argument on ill-posedness: a learner with more entropy goes everywhere, so a
-    single-task constraint forbids everything that its expert did not do."""
+    """The paper's argument on ill-posedness, for one task.
+
+    A learner with more entropy goes everywhere, so the constraint forbids all that was not taken.
+    """
     task, expert = world.tasks[k], expert_behaviours(world)[k]
     not_taken = world.shape[0] * world.shape[1] - len(expert.features)
     rows = []
@@ -192,7 +191,7 @@ def held_out(world: GridWorld, paths: int | None) -> list[dict[str, Any]]:
 
     paths: sampled paths per start, or None for exact occupancies.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for left_out in combinations(range(len(world.tasks)), HELD_OUT):
         kept = [k for k in range(len(world.tasks)) if k not in left_out]
         c, evidence = learn_subset(world, kept, paths, seed=len(rows))
@@ -239,3 +238,53 @@ def tally(world: GridWorld, done: Sequence[Transfer]) -> dict[str, int]:
         "uncovered_success": sum(t.success for t in uncovered),
         "uncovered_safe": sum(safe(t) for t in uncovered),
     }
+
+
+def asking(mazes: int, paths: int = 10) -> list[dict[str, Any]]:
+    """In random mazes: what the suggested next demonstration settles, and what a random one does.
+
+    Random means: drawn from all demonstrations that could be asked for, from an allowed cell to an
+    allowed cell. The demonstrators are optimal under the truth. `settled` counts the cells that
+    were unknown before and are not afterwards, `decided` those that are then allowed or proven.
+    """
+    rows = []
+    for seed in range(mazes):
+        world = read_map(random_map(seed))
+        demos, evidence = sampled(world, paths, seed)
+        if not evidence.unknown.any():
+            continue
+        experts = [behaviour_of(d.train) for d in demos.tasks]
+        c = learn(world, world.tasks, experts).c
+        known = groups(world.tasks, demos)
+        best = suggestions(evidence, c, world)
+        rng = np.random.default_rng([seed, 1])
+        allowed = np.flatnonzero(evidence.allowed)
+        start, goal = (int(s) for s in rng.choice(allowed, size=2, replace=False))
+        row: dict[str, Any] = {"seed": seed, "unknown": int(evidence.unknown.sum())}
+        asked = {"random": (start, goal)}
+        if best:
+            asked["suggested"] = (best[0].start, goal_state(best[0].task, world))
+        for how in ("suggested", "random"):
+            after = evidence
+            if how in asked:
+                after = evidences.label([*known, demonstrated(world, *asked[how], paths, seed)])
+            before = evidence.unknown
+            row[f"{how}_settled"] = int((before & ~after.unknown).sum())
+            row[f"{how}_decided"] = int((before & (after.allowed | after.proven)).sum())
+        rows.append(row)
+    return rows
+
+
+def goal_state(task: str, world: GridWorld) -> int:
+    """The goal's state from a grid task's name, "goal (3,9)"."""
+    row, col = task.removeprefix("goal (").removesuffix(")").split(",")
+    return int(row) * world.shape[1] + int(col)
+
+
+def demonstrated(world: GridWorld, start: int, goal: int, paths: int, seed: int) -> evidences.Group:
+    """What demonstrators who know the truth show from start to goal."""
+    cols = world.shape[1]
+    one = replace(world, starts=(divmod(start, cols),), goals=(divmod(goal, cols),))
+    demos = make_demonstrations(one, ExpertConfig(paths=paths, heldout=0, seed=seed))
+    (group,) = evidences.groups_of(one.tasks[0], demos.tasks[0].train)
+    return group

@@ -1,0 +1,1 @@
+"""Experiments that `ringfence reproduce` runs from nothing to tables and figures."""
