@@ -1,7 +1,7 @@
 """`ringfence bench exact`: how the exact game and the LP scale with the grid.
 
-The maze is blown up by whole factors; each of its ten tasks keeps its own LP, which is built once
-and gets new cost coefficients in every iteration.
+The maze is drawn on more and more cells; each of its ten tasks keeps its own LP, which is built
+once and gets a new cost row in every iteration.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from ringfence.objects import Problem, Solution
 from ringfence.solvers.lp import LPSolver, OccupancyLP
 from ringfence.solvers.soft import SoftSolver
 from ringfence.worlds.grid import GridWorld, scaled_maze
+
+STEP = 2  # cells by which the grid's side grows
 
 Solver = Callable[[Problem], Solution]
 
@@ -54,13 +56,13 @@ HEADER = (
 
 def exact(budget_s: float = 60.0) -> Iterator[Row]:
     """Rows for growing grids until a game with the LP takes `budget_s` seconds."""
-    factor = 1
+    side = 10
     while True:
-        row = measure(scaled_maze(factor))
+        row = measure(scaled_maze(side))
         yield row
         if row.lp_game_s >= budget_s:
             return
-        factor += 1
+        side += STEP
 
 
 def measure(world: GridWorld) -> Row:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from ringfence.errors import InvalidInput
 from ringfence.report import course, page, seeds
 from ringfence.report.labels import read_labels
 from ringfence.report.markup import VOID, figure_text
-from ringfence.report.read import read_run
+from ringfence.report.read import check_summary, read_run
 
 ROWS, COLS = 4, 6
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -319,6 +320,37 @@ def test_damaged_run_is_named_with_a_fix(
     assert cause in str(caught.value)
     assert fix in str(caught.value)
     assert not (copy / "report.html").exists()
+
+
+WRONG = (None, True, -1, 1e400, EVIL, [], [[]], {}, {"description": 1})
+
+
+def places(summary: dict[str, Any]) -> list[tuple[str | int, ...]]:
+    """Every entry of a summary and of its first iteration."""
+    top = [(name,) for name in summary]
+    first = summary["iterations"][0]
+    return [*top, ("iterations", 0), *(("iterations", 0, name) for name in first)]
+
+
+def test_any_wrong_entry_is_an_error_or_a_page(finished: Path) -> None:
+    run = read_run(finished)
+    labels = read_labels(run)
+    refused = 0
+    for place in places(dict(run.summary)):
+        for wrong in WRONG:
+            summary = json.loads(json.dumps(run.summary))
+            *above, last = place
+            holder = summary
+            for step in above:
+                holder = holder[step]
+            holder[last] = wrong
+            try:
+                check_summary(summary)
+            except (KeyError, TypeError, ValueError):
+                refused += 1
+                continue
+            Page(page.render_data(replace(run, summary=summary), labels))
+    assert refused > 100
 
 
 def test_several_seeds_are_averaged(several: list[Path], tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def test_limits_that_contradict_each_other_are_named(problem: ConstrainedMDP) ->
     room = length - least.sum()
     if room < 1e-6:
         return
-    with pytest.raises(InfeasibleLimit, match="all of the limits .* though each alone"):
+    with pytest.raises(InfeasibleLimit, match=r"all of the limits .* though each alone"):
         OccupancyLP(mdp).solve(both, least + 0.45 * room)
 
 

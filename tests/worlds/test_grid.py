@@ -7,7 +7,7 @@ import pytest
 
 from ringfence.errors import InvalidInput
 from ringfence.worlds.finite import behaviour, occupancy
-from ringfence.worlds.grid import MAZE, maze, read_map, safe_distances, scaled_maze
+from ringfence.worlds.grid import MAZE, maze, random_map, read_map, safe_distances, scaled_maze
 
 
 def test_maze_is_the_papers() -> None:
@@ -63,9 +63,21 @@ def test_slip_replaces_a_move_by_a_random_one() -> None:
 
 
 def test_scaled_maze_keeps_the_layout() -> None:
-    world = scaled_maze(2)
+    assert np.array_equal(scaled_maze(10).truth.walls, maze().truth.walls)
+    world = scaled_maze(20)
     assert np.array_equal(world.truth.walls, np.kron(maze().truth.walls, np.ones((2, 2))) > 0)
     assert len(world.tasks) == 10
+    assert world.starts == ((0, 0), (19, 0))
+    assert all(scaled_maze(side).shape == (side, side) for side in (12, 13, 17))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_map_connects_all_its_free_cells(seed: int) -> None:
+    world = read_map(random_map(seed))
+    reached = safe_distances(world.truth.walls, world.starts[0]) >= 0
+    assert np.array_equal(reached, ~world.truth.walls)
+    assert (len(world.starts), len(world.goals)) == (2, 4)
+    assert random_map(seed) == random_map(seed) != random_map(seed + 1)
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ class _Search:
             return
         F, B = self.moves.tables(self.allowed, self.closed, AHEAD)
         entries = self.moves.entries(F, B)
-        least = self.moves.per_cell(entries)
+        least = np.minimum(self.moves.per_cell(entries), AHEAD + 1)
         left = np.flatnonzero(~self.allowed & ~self.closed)
         order = [int(x) for x in left[np.argsort(least[left], kind="stable")]]
         for x in order:

@@ -15,6 +15,8 @@ LEFT, RIGHT, TOP, BOTTOM = 46, 100, 14, 34
 #: Labels at the right end are kept this far apart, so that none hides another.
 LABEL_GAP = 14
 MARKER = 3.6
+#: Values that differ by less are the same but for rounding.
+FLAT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def _axis(series: Sequence[Series], floor: float | None) -> Axis:
         ticks = tuple(10.0**e for e in exponents[::step])
         return Axis(ticks[0], max(10.0**top, ticks[-1]), ticks, floor)
     low, high = min([*values, 0.0]), max([*values, 0.0])
-    ticks = nice_ticks(low, high if high > low else low + 1)
+    ticks = nice_ticks(low, high if high - low > FLAT else low + 1)
     return Axis(ticks[0], ticks[-1], ticks)
 
 

@@ -75,10 +75,10 @@ def figure_text(value: float | None, digits: int = 3) -> str:
     """A number for reading; what can't be had is a dash."""
     if value is None:
         return "\u2013"
-    if value != 0 and abs(value) < 1e-9:
+    if abs(value) < 1e-9:
         return "0"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
+    if abs(value) >= 999.5:
+        return f"{value:,.0f}".replace("-", "\u2212")
     text = f"{value:.{digits}g}"
     if "e" in text:
         mantissa, exponent = text.split("e")

@@ -97,18 +97,12 @@ def _figures(run: RunData, labels: Labels | None) -> list[tuple[str, str]]:
         items.append((f"{iou:.3f}".rstrip("0").rstrip("."), "overlap with the true walls (IoU)"))
     if labels is not None:
         items.append(findings.tile(run, labels))
-    items.append((f"{s_of(run)}", f"selected of {words.plural(len(run.rows), 'iteration')}"))
-    return items
-
-
-def s_of(run: RunData) -> str:
-    return f"c{_subscript(run.summary['selected'])}"
+    chosen, count = run.summary["selected"], words.plural(len(run.rows), "iteration")
+    return [*items, (f"c{_subscript(chosen)}", f"selected of {count}")]
 
 
 def _subscript(i: int) -> str:
-    return str(i).translate(
-        str.maketrans("0123456789", "\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089")
-    )
+    return "".join(chr(0x2080 + int(digit)) for digit in str(i))
 
 
 # ------------------------------------------------------------------------------------- the map
@@ -180,7 +174,7 @@ def _layer_choice(run: RunData, labels: Labels | None) -> Markup:
         layers.append(("visits", "learners' visits in the iteration", False))
     if labels is not None:
         layers.append(
-            ("evidence", "evidence: dot allowed, P proven, m implicated, ? unknown", False)
+            ("evidence", "evidence: dot allowed, P proven, figure implicated, ? unknown", False)
         )
     boxes = [
         tag(

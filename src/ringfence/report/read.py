@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,10 +171,14 @@ def check_summary(document: Mapping[str, Any]) -> None:
         if row["i"] != n:
             raise ValueError(f"iteration {n} is called {row['i']!r}")
         _check_row(row, len(tasks))
-    if document["selected"] not in range(1, len(rows) + 1):
-        raise ValueError(f"selected is {document['selected']!r}, there are {len(rows)} iterations")
-    if not isinstance(document["versions"], dict):
-        raise TypeError("versions are not a table")
+    chosen = document["selected"]
+    if type(chosen) is not int or not 1 <= chosen <= len(rows):
+        raise ValueError(f"selected is {chosen!r}, there are {len(rows)} iterations")
+    for name in ("versions", "heldout"):
+        if not isinstance(document[name], dict):
+            raise TypeError(f"{name} is not a table")
+    for name in ("seed", "env_steps"):
+        _check_number(document[name], name, must_be_known=True)
 
 
 def _check_row(row: Mapping[str, Any], tasks: int) -> None:
@@ -181,19 +186,30 @@ def _check_row(row: Mapping[str, Any], tasks: int) -> None:
         _check_number(row[name], name)
     for name in PER_TASK:
         _check_number(row[f"{name}_mean"], f"{name}_mean")
-        if len(row[name]) != tasks:
-            raise ValueError(f"{name} has {len(row[name])} figures for {tasks} tasks")
-        for value in row[name]:
+        for value in _per_task(row[name], name, tasks):
             _check_number(value, name)
     for name in ("constraint", "updated"):
-        if not isinstance(row[name]["description"], str):
+        if not isinstance(row[name], dict) or not isinstance(row[name].get("description"), str):
             raise TypeError(f"{name} has no description")
         _check_number(row[name].get("iou"), "iou")
+    _check_number(row.get("env_steps"), "env_steps")
+    if row.get("ledger") is not None:
+        _per_task(row["ledger"], "ledger", tasks)
 
 
-def _check_number(value: object, name: str) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+def _per_task(values: Any, name: str, tasks: int) -> list[Any]:
+    if not isinstance(values, list) or len(values) != tasks:
+        raise ValueError(f"{name} has not one entry for each of {tasks} tasks")
+    return values
+
+
+def _check_number(value: object, name: str, must_be_known: bool = False) -> None:
+    if value is None and not must_be_known:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} is {value!r}, not a number")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is {value!r}; what can't be had is null")
 
 
 def _optional(path: Path) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from ringfence.errors import InvalidInput
 from ringfence.report import svg
 from ringfence.report.charts import Series, Values, line_chart
-from ringfence.report.markup import Markup, figure_text, number, tag
+from ringfence.report.markup import Markup, number, tag
 from ringfence.report.read import RunData, violation_gap
 from ringfence.report.shell import document, plus_minus, section, table, tiles, versions_line
 from ringfence.report.words import plural
@@ -231,6 +231,3 @@ def _map(runs: Sequence[RunData]) -> Markup:
         style="max-width:640px",
     )
     return section("Where the seeds agree", tag("p", words), drawing, name="agreement")
-
-
-__all__ = ["figure_text", "mean_se", "over_seeds", "render", "require_alike"]

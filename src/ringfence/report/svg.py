@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringfence.objects import Array
 from ringfence.report.labels import Labels
-from ringfence.report.markup import Child, Markup, short, tag
+from ringfence.report.markup import Child, Markup, tag
 from ringfence.report.read import Bools, Learned, RunData
 from ringfence.worlds.grid import Cell
 
@@ -36,7 +35,7 @@ def run_map(run: RunData, labels: Labels | None, facts: Mapping[Cell, Sequence[s
         "The map: hover over a cell, or focus the map and use the arrow keys, to read about it.",
         _ground(run.shape),
         None if labels is None else evidence_tints(labels, off=True),
-        _visit_layers(run, chosen),
+        _visit_layers(run),
         [constraint_layer(c.cost, c.forbidden, n, n != chosen) for n, c in _numbered(run)],
         _path_layers(run),
         None if run.walls is None else outline(run.walls, "truth"),
@@ -45,6 +44,7 @@ def run_map(run: RunData, labels: Labels | None, facts: Mapping[Cell, Sequence[s
         _cells(run.shape, facts),
         tag("rect", id="ring", class_="ring off"),
         id_="map",
+        role="group",
     )
 
 
@@ -85,7 +85,9 @@ def share_map(shape: tuple[int, int], share: Array, walls: Bools | None) -> Mark
     return _frame(shape, name, _ground(shape), tag("g", cells), drawn, texts, id_="share-map")
 
 
-def _frame(shape: tuple[int, int], name: str, *children: Child, id_: str) -> Markup:
+def _frame(
+    shape: tuple[int, int], name: str, *children: Child, id_: str, role: str = "img"
+) -> Markup:
     rows, cols = shape
     width, height = cols * CELL + MARGIN_X + 6, rows * CELL + MARGIN_Y + 6
     numbers = [
@@ -103,7 +105,7 @@ def _frame(shape: tuple[int, int], name: str, *children: Child, id_: str) -> Mar
         id=id_,
         class_="map",
         viewBox=f"{-MARGIN_X} {-MARGIN_Y} {width} {height}",
-        role="img",
+        role=role,
         aria_label=name,
     )
 
@@ -171,7 +173,7 @@ def constraint_layer(cost: Array, forbidden: Bools, i: int, off: bool) -> Markup
     return tag("g", cells, class_=_off("constraint", off), data_layer="constraint", data_i=i)
 
 
-def _visit_layers(run: RunData, chosen: int) -> list[Markup]:
+def _visit_layers(run: RunData) -> list[Markup]:
     layers = []
     for i, tables in enumerate(run.visits, start=1):
         known = [table for table in tables if table is not None]
@@ -308,8 +310,3 @@ def _cells(shape: tuple[int, int], facts: Mapping[Cell, Sequence[str]]) -> Marku
         for r, c in np.ndindex(shape)
     ]
     return tag("g", cells, id="cells", tabindex=0, role="group", aria_label="cells of the map")
-
-
-def flat(values: NDArray[np.float64]) -> list[float]:
-    """Numbers for the script, with three significant digits."""
-    return [float(short(v)) if v == round(v, 2) else float(f"{v:.3g}") for v in values.ravel()]

@@ -102,7 +102,10 @@ def ending(run: RunData) -> str:
     else:
         why = f"The game was played for all of its {plural(count, 'iteration')}"
     chosen = run.summary["selected"]
-    return f"{why}; iteration {chosen} was selected on held-out demonstrations, without the truth."
+    how = "was selected on held-out demonstrations, without the truth"
+    if run.summary.get("heldout", {}).get("rewarding") is False:
+        how = "earns most and was taken, though none earns as much as the held-out experts"
+    return f"{why}; iteration {chosen} {how}."
 
 
 def iteration(run: RunData, n: int) -> list[str]:

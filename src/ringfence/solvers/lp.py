@@ -39,6 +39,9 @@ OPTIONS: dict[str, bool | int | float | str] = {
     # Measured on the maze: off takes 0.73 s for eight programs, on 0.82 s. And without it the
     # solver tells "infeasible" from "unbounded".
     "presolve": "off",
+    # HiGHS keeps its scale factors when rows are replaced, through `clearSolver` too, so the last
+    # bits would depend on the first program. `_unit` scales instead; it is no slower on the maze.
+    "simplex_scale_strategy": 0,
     "primal_feasibility_tolerance": TOLERANCE,
     "dual_feasibility_tolerance": TOLERANCE,
     "small_matrix_value": 1e-12,  # the least allowed: rarer transitions than that are dropped
@@ -95,7 +98,8 @@ class OccupancyLP:
         self._pair = columns % (S * A)
         self._flow = csc_array(_flow(mdp, len(self._met))[states][:, columns])
         self._start = np.where(states < S, mdp.start[states % S], 0.0)
-        self._highs = self._program(mdp.reward)
+        self._reward_unit = _unit(mdp.reward[None])[0]
+        self._highs = self._program(mdp.reward / self._reward_unit)
 
     def solve(self, costs: Array, limits: Array) -> LPSolution:
         """The optimum for costs c_k[s, a], costs [m, S, A], under limits delta_k, limits [m].
@@ -105,18 +109,20 @@ class OccupancyLP:
         """
         costs, limits = np.asarray(costs, dtype=float), np.asarray(limits, dtype=float)
         self._check(costs, limits)
-        status = self._run(costs, limits)
+        unit = _unit(costs)
+        rows, bounds = costs / unit[:, None, None], limits / unit
+        status = self._run(rows, bounds)
         if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kUnbounded):
-            self._raise_infeasible(costs, limits)
+            self._raise_infeasible(rows, bounds, unit)
             # Missed by less than the tolerance: rounding in a limit that is the least cost.
-            status = self._run(costs, limits + 2 * TOLERANCE)
+            status = self._run(rows, bounds + 2 * TOLERANCE)
         if status == highspy.HighsModelStatus.kUnbounded:
             raise UnboundedProblem(
                 "reward can be collected without end within the limits: " + GIVE_IT_AN_END
             )
         if status != highspy.HighsModelStatus.kOptimal:
             raise SolverFailed(f"HiGHS stopped with {self._highs.modelStatusToString(status)!r}")
-        return self._solution(costs)
+        return self._solution(costs, unit)
 
     def _check(self, costs: Array, limits: Array) -> None:
         shape = (*limits.shape, *self.mdp.reward.shape)
@@ -147,26 +153,26 @@ class OccupancyLP:
         _accept(highs.passModel(lp))
         return highs
 
-    def _run(self, costs: Array, limits: Array) -> highspy.HighsModelStatus:
-        self._replace_cost_rows(self._highs, costs, limits)
+    def _run(self, rows: Array, bounds: Array) -> highspy.HighsModelStatus:
+        self._replace_cost_rows(self._highs, rows, bounds)
         return _run(self._highs)
 
-    def _replace_cost_rows(self, highs: highspy.Highs, costs: Array, limits: Array) -> None:
+    def _replace_cost_rows(self, highs: highspy.Highs, rows: Array, bounds: Array) -> None:
         """Drop the last solve's cost rows and add these.
 
         Measured on the maze: 1 ms for a row of 11,750 coefficients, 11 ms when they are changed
         one by one; and changed ones would lie in the matrix in an order that tells the past.
         """
-        flow_rows, m = len(self._start), len(limits)
-        old = np.arange(flow_rows, highs.getNumRow(), dtype=np.int32)
+        m, first = len(bounds), len(self._start)
+        old = np.arange(first, highs.getNumRow(), dtype=np.int32)
         _accept(highs.deleteRows(len(old), old))
-        rows = csr_array(costs.reshape(m, self.mdp.reward.size)[:, self._pair])
-        lower = np.full(m, -np.inf)
-        _accept(highs.addRows(m, lower, limits, rows.nnz, rows.indptr, rows.indices, rows.data))
+        new = csr_array(rows.reshape(m, self.mdp.reward.size)[:, self._pair])
+        below = np.full(m, -np.inf)
+        _accept(highs.addRows(m, below, bounds, new.nnz, new.indptr, new.indices, new.data))
 
-    def _solution(self, costs: Array) -> LPSolution:
+    def _solution(self, costs: Array, unit: Array) -> LPSolution:
         found = self._highs.getSolution()
-        duals = np.array(found.row_dual)
+        duals = np.array(found.row_dual) * self._reward_unit
         shape = (*self._met.shape, self.mdp.num_actions)
         rho, V = np.zeros(shape), np.zeros(self._met.shape)
         # What lies below zero by the solver's tolerance is zero.
@@ -178,37 +184,37 @@ class OccupancyLP:
         return LPSolution(
             pi=policy_of(rho),
             rho=rho,
-            lam=np.maximum(duals[len(self._start) :], 0.0),
+            lam=np.maximum(duals[len(self._start) :], 0.0) / unit,
             value=float((per_pair * self.mdp.reward).sum()),
             cost=(per_pair * costs).sum(axis=(1, 2)),
             V=V,
         )
 
-    def _raise_infeasible(self, costs: Array, limits: Array) -> None:
+    def _raise_infeasible(self, rows: Array, bounds: Array, unit: Array) -> None:
         """Raise an error that names the limits that can't be kept; return if all of them can.
 
         HiGHS is not believed here: on 48 of 575 random programs with contradicting limits it
         stopped with the status "Unknown". The programs that this solves have an optimum.
         """
-        missed = []
-        for k, (c, limit) in enumerate(zip(costs, limits, strict=True)):
-            excess = self._excess(c[None], limit[None])
-            if excess > TOLERANCE:
-                which = "the cost" if len(limits) == 1 else f"cost {k}"
-                least = f"the least achievable is {limit + excess:.6g}"
-                missed.append(f"no policy keeps {which} within {limit:.6g}: {least}")
-        if not missed and self._excess(costs, limits) > TOLERANCE:
-            together = ", ".join(f"{limit:.6g}" for limit in limits)
-            missed = [
-                f"no policy keeps all of the limits {together}, though each alone can be kept"
-            ]
+        excess = [self._excess(rows[[k]], bounds[[k]]) for k in range(len(bounds))]
+        missed = [
+            f"no policy keeps {'the cost' if len(bounds) == 1 else f'cost {k}'} within "
+            f"{bounds[k] * unit[k]:.6g}: the least achievable is {(bounds[k] + over) * unit[k]:.6g}"
+            for k, over in enumerate(excess)
+            if over > TOLERANCE
+        ]
         if missed:
             raise InfeasibleLimit("; ".join(missed))
+        if self._excess(rows, bounds) > TOLERANCE:
+            limits = ", ".join(f"{limit:.6g}" for limit in bounds * unit)
+            raise InfeasibleLimit(
+                f"no policy keeps all of the limits {limits}, though each alone can be kept"
+            )
 
-    def _excess(self, costs: Array, limits: Array) -> float:
-        """min_pi sum_k [J(pi, c_k) - delta_k]^+."""
+    def _excess(self, rows: Array, bounds: Array) -> float:
+        """min_pi sum_k [J(pi, c_k) - delta_k]^+ of scaled costs and limits."""
         highs = self._program(np.zeros_like(self.mdp.reward))
-        self._replace_cost_rows(highs, costs, limits)
+        self._replace_cost_rows(highs, rows, bounds)
         for row in range(len(self._start), highs.getNumRow()):
             _accept(highs.addCol(-1.0, 0.0, np.inf, 1, np.array([row]), np.array([-1.0])))
         status = _run(highs)
@@ -253,6 +259,12 @@ def _flow(mdp: FiniteMDP, layers: int) -> csr_array:
     return flow
 
 
+def _unit(values: Array) -> Array:
+    """The power of two above each row's largest number: dividing by it loses no bit. [m]"""
+    largest = np.abs(values).reshape(len(values), values[0].size if len(values) else 1)
+    return cast(Array, np.ldexp(1.0, np.frexp(largest.max(axis=1, initial=0.0))[1]))
+
+
 def _run(highs: highspy.Highs) -> highspy.HighsModelStatus:
     """Solve from the slack basis."""
     highs.clearSolver()
@@ -262,4 +274,4 @@ def _run(highs: highspy.Highs) -> highspy.HighsModelStatus:
 
 def _accept(status: highspy.HighsStatus) -> None:
     if status == highspy.HighsStatus.kError:
-        raise SolverFailed("HiGHS refused the program: are costs or limits larger than 1e15?")
+        raise SolverFailed("HiGHS refused the program: are its numbers of one order?")

@@ -171,15 +171,17 @@ def random_map(
     return "\n".join("".join(line) for line in letters)
 
 
-def scaled_maze(factor: int) -> GridWorld:
-    """The paper's maze with each cell blown up to factor x factor cells; still ten tasks."""
-    lines = []
-    for row in MAZE.split():
-        wide = "".join(("." if letter in "S0123456789" else letter) * factor for letter in row)
-        named = row[0] if row[0] == "S" else "."
-        lines.append(named + wide[1:-1] + row[-1])
-        lines.extend([wide] * (factor - 1))
-    return read_map("\n".join(lines), horizon=MAZE_HORIZON * factor)
+def scaled_maze(side: int) -> GridWorld:
+    """The paper's maze drawn on side x side cells (side >= 10); still two starts and ten tasks."""
+    rows = MAZE.split()
+    old = np.arange(side) * len(rows) // side  # the maze's row or column that each of ours shows
+    first = [int(np.flatnonzero(old == k)[0]) for k in range(len(rows))]
+    letters = np.array([[rows[r][c] for c in old] for r in old])
+    letters[letters != "#"] = "."
+    letters[[0, -1], 0] = "S"
+    letters[first, -1] = list("0123456789")
+    text = "\n".join("".join(line) for line in letters)
+    return read_map(text, horizon=MAZE_HORIZON * side // len(rows))
 
 
 def read_map(
