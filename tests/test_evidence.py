@@ -22,6 +22,9 @@ from ringfence.worlds.grid import GridTruth, GridWorld, maze, read_map, safe_dis
 Mask = NDArray[np.bool_]
 
 MAPS = 400
+# Among these are conflict sets of 8 cells, and cells in a large set and a smaller one: without
+# them a search that takes the first set it meets would pass.
+HARD_MAPS = (557, 578, 1001, 1118, 1162, 1167, 2788, 2848, 2996)
 MOST_UNVISITED = 13  # brute force is over 2^13 sets
 MAZES = 10
 
@@ -169,7 +172,7 @@ def test_labels_are_exactly_what_all_constraint_sets_say(
     monkeypatch.setattr(conflicts, "AHEAD", ahead)
     seen = dict.fromkeys(ev.LABELS, 0)
     flagged, largest = 0, 0
-    for seed in range(MAPS if ahead > 1 else MAPS // 2):
+    for seed in (*range(MAPS if ahead > 1 else MAPS // 4), *HARD_MAPS):
         world, groups = small_world(np.random.default_rng(seed))
         evidence = ev.label(groups)
         cases = [Case(g.task.mdp, g.start, g.mean + 1e-9) for g in groups]
@@ -188,8 +191,8 @@ def test_labels_are_exactly_what_all_constraint_sets_say(
         for name, count in evidence.counts().items():
             seen[name] += count
     # every label was really put to the test, and hardly a search was cut short
-    assert min(seen.values()) > MAPS / 6, seen
-    assert largest >= 6
+    assert min(seen.values()) > MAPS / 12, seen
+    assert largest >= 8
     assert flagged <= MAPS / 100
 
 

@@ -165,7 +165,7 @@ def transfer(options: Namespace) -> None:
     answer = from_run(
         options.run, options.goal, options.start, options.unknown, solver, options.seed, out, print
     )
-    print_numbers(answer, ("reward", "cost", "true_cost", "unknown_cells"))
+    print_numbers(answer, ("success", "reward", "cost", "true_cost", "unknown_cells"))
     print(f"saved to {out}")
 
 

@@ -52,7 +52,9 @@ def test_the_selected_constraint_is_one_of_the_iterates(finished: Path) -> None:
 def test_no_learning_or_selection_step_can_read_the_truth(tmp_path: Path, finished: Path) -> None:
     """The same demonstrations in a world with another truth, or none: the same constraint."""
     expected = result(finished)
-    for n, lines in enumerate([("S..0", "##..", "....", "...1"), tuple(s.replace("#", ".") for s in MAP)]):
+    for n, lines in enumerate(
+        [("S..0", "##..", "....", "...1"), tuple(s.replace("#", ".") for s in MAP)]
+    ):
         run = tmp_path / f"{n}"
         create(run, *small(lines))
         drive(run, 1, quiet)
@@ -62,8 +64,9 @@ def test_no_learning_or_selection_step_can_read_the_truth(tmp_path: Path, finish
                 assert learned[name] == expected[name], name
         ours, theirs = (json.loads(r["summary.json"]) for r in (learned, expected))
         assert ours["selected"] == theirs["selected"]
-        assert ours["iterations"][0]["learner_true_cost_mean"] != (
-            theirs["iterations"][0]["learner_true_cost_mean"]
+        assert (
+            ours["iterations"][0]["learner_true_cost_mean"]
+            != (theirs["iterations"][0]["learner_true_cost_mean"])
         )
 
 

@@ -27,7 +27,7 @@ from ringfence.solvers.soft import pair_costs
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour
 
 #: HiGHS's tolerance on rows, bounds and reduced costs (its default is 1e-7). With it the worst
-#: residual of the optimality conditions was 7e-10 over 5,400 random programs.
+#: residual of the optimality conditions was RES over 5,400 random programs.
 TOLERANCE = 1e-9
 
 GIVE_IT_AN_END = "give a horizon, a discount below 1 or transitions that terminate"
@@ -54,11 +54,12 @@ class LPSolution:
 
     pi [T, S, A], uniform in states without visits; rho [T, S, A]; lam [m] >= 0, the reward that
     one more unit of each limit would buy; value: J(pi, r); cost [m]: J(pi, c_k); V [T, S]: the
-    flow rows' duals, 0 where the state can't be met. Optimality says, where a state can be met,
+    flow rows' duals, 0 where the state can't be met. Optimality says, where it can,
 
         V[t, s] >= r[s, a] - sum_k lam_k c_k[s, a] + discount * sum_s' P(s' | s, a) V[t+1, s']
 
-    with equality where rho > 0, and lam_k (delta_k - cost_k) = 0.
+    with equality where rho > 0 (so V is the value where pi goes, and at least it elsewhere), and
+    lam_k (delta_k - cost_k) = 0.
     """
 
     pi: Array
