@@ -252,6 +252,16 @@ def test_learn_prints_progress_and_result_in_plain_lines(here, tmp_path, capsys)
     assert (tmp_path / "run/report.html").is_file()
 
 
+def test_relative_paths_work(here, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    small = ["--world", here / "small.txt", "--paths", 2, "--heldout", 1]
+    assert ask(capsys, "learn", *small, "--out", "here/run")[0] == 0
+    assert ask(capsys, "resume", "here/run")[0] == 0
+    assert ask(capsys, "demos", "make", *small, "--out", "demos")[0] == 0
+    assert ask(capsys, "demos", "check", "demos", "--world", here / "small.txt")[0] == 0
+    assert ask(capsys, "report", "here/run", "here/run", "--out", "seeds.html")[0] == 0
+
+
 def test_solve_writes_policy_summary_and_picture(here, tmp_path, capsys) -> None:
     for solver in ("soft", "lp", "gradient", "pid"):
         out = tmp_path / solver

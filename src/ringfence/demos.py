@@ -192,7 +192,7 @@ def content_hash(demos: Demonstrations) -> str:
 
 def save(demos: Demonstrations, folder: Path) -> None:
     """Write a new folder; it appears complete under its name or not at all."""
-    folder = Path(folder)
+    folder = Path(folder).absolute()  # h5py would look for a relative path from its own folder
     if folder.exists() or folder.is_symlink():
         raise InvalidInput(f"{folder} exists already; choose another folder or remove it")
     try:

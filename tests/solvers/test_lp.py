@@ -90,7 +90,7 @@ def one_state(*costs: list[float], reward: list[float] | None = None) -> tuple[F
     """One step in one state: a policy is a distribution over the actions."""
     r = np.array([[0.0] * len(costs[0]) if reward is None else reward])
     mdp = from_tensor(np.ones((1, r.size, 1)), np.ones(1), r, horizon=1)
-    return mdp, np.array(costs)[:, None, :]
+    return mdp, np.array(costs, dtype=float)[:, None, :]
 
 
 @random_problems

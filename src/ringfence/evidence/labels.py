@@ -39,8 +39,10 @@ from ringfence.worlds.finite import FiniteTask
 
 #: Fewer sampled paths than this say nothing about a mean return where there is chance.
 FEWEST_PATHS = 5
-#: Branchings of the search for one cell's smallest conflict set. 10 x 10 maze: 10 ms each.
-EFFORT = 25
+#: Branchings of the search for one cell's smallest conflict set. On the 10 x 10 maze with one path
+#: per start, 0, 10, 25, 50 leave 3.3, 1.8, 1.5, 0.8 cells unsettled in 0.1, 0.4, 1.1, 1.7 s; with
+#: ten paths 0.3 cells or none, in 0.1 to 0.25 s.
+EFFORT = 10
 
 
 def label(
@@ -66,7 +68,12 @@ def label(
 
     tolerance: returns closer than this are equal. effort: see EFFORT; more settles more cells.
     """
-    _check(groups, suboptimality, min_paths, tolerance)
+    _check(groups)
+    if not (suboptimality >= 0 and tolerance >= 0 and min_paths >= 1 and effort >= 0):
+        raise InvalidInput(
+            "evidence: suboptimality, tolerance and effort must be at least 0, min_paths at least 1; "
+            f"got {suboptimality}, {tolerance}, {effort}, {min_paths}"
+        )
     visitors = np.sum([group.visitors for group in groups], axis=0)
     allowed = visitors >= min_paths
     standings = _standings(groups, allowed, suboptimality, tolerance)
@@ -106,7 +113,7 @@ def shape_of(task: FiniteTask) -> tuple[int, ...]:
     return shape if same else (S,)
 
 
-def _check(groups: Sequence[Group], suboptimality: float, min_paths: int, tolerance: float) -> None:
+def _check(groups: Sequence[Group]) -> None:
     if not groups:
         raise InvalidInput("evidence needs demonstrations: there is no group of them")
     S = groups[0].task.mdp.num_states
@@ -120,11 +127,6 @@ def _check(groups: Sequence[Group], suboptimality: float, min_paths: int, tolera
             raise InvalidInput(f"task {group.name!r} has no horizon: evidence needs a finite one")
         if not len(group.returns):
             raise InvalidInput(f"task {group.name!r} from state {group.start}: no path is given")
-    if not (suboptimality >= 0 and tolerance >= 0 and min_paths >= 1):
-        raise InvalidInput(
-            "evidence: suboptimality and tolerance must be at least 0, min_paths at least 1; "
-            f"got {suboptimality}, {tolerance}, {min_paths}"
-        )
 
 
 def _standings(

@@ -206,8 +206,9 @@ def _on_suspects(evidence: Evidence) -> list[str]:
     worst = max(s.gap for s in evidence.suspects)
     if worst > 0:
         said.append(
-            "Slow demonstrators cost evidence, they do not make it wrong. State a suboptimality "
-            f"a little above {worst:.4g} to hear them too, if you know that they lose no more."
+            "A group that shows to be slow only costs evidence, but one that is slow without "
+            "showing it (no faster way through visited cells) is believed. State a suboptimality "
+            f"a little above {worst:.4g} to hear these too, if you know that they lose no more."
         )
     return said
 

@@ -53,7 +53,8 @@ figcaption { margin-top: .5em; }
 .tiles span { display: block; font-size: .84rem; line-height: 1.4; color: var(--muted); }
 .words { margin: 0; padding: 14px 18px; border-left: 3px solid var(--forbidden);
   background: var(--card); border-radius: 0 10px 10px 0; font-family: var(--mono);
-  font-size: .86rem; line-height: 1.65; overflow-wrap: anywhere; max-width: none; }
+  font-size: .86rem; line-height: 1.65; overflow-wrap: anywhere; max-width: none;
+  max-height: 14em; overflow-y: auto; }
 
 #explorer { display: grid; grid-template-columns: minmax(0, 1.55fr) minmax(260px, 1fr);
   gap: 30px; align-items: start; margin-top: 20px; }
@@ -63,7 +64,7 @@ svg text { font-family: var(--sans); fill: var(--ink); }
 .map { max-height: 82vh; }
 .map .ground { fill: var(--card); }
 .map .mesh { stroke: var(--line); stroke-width: 1; fill: none; }
-.map .edge { font-size: 11px; fill: var(--muted); }
+.map .edge { font-size: calc(11px * var(--zoom)); fill: var(--muted); }
 .hatch-ground { fill: var(--forbidden); opacity: .13; }
 .hatch-line { stroke: var(--forbidden); stroke-width: 3; opacity: .75; }
 .dots-dot { fill: var(--dots); }
@@ -74,14 +75,16 @@ svg text { font-family: var(--sans); fill: var(--ink); }
 .visits { fill: var(--learner); }
 .paths { fill: none; stroke: var(--expert); stroke-linejoin: round; stroke-linecap: round; }
 .single .paths, .layer .paths { stroke-opacity: .8; }
+.outline, .paths path { vector-effect: non-scaling-stroke; }
 .outline { fill: none; stroke-linecap: square; }
 .outline.truth { stroke: var(--ink); stroke-width: 3.2; }
 .outline.chosen { stroke: var(--forbidden); stroke-width: 3.2; stroke-dasharray: 7 5;
   stroke-linecap: butt; }
 .place circle { fill: var(--ink); }
 .place.start text { fill: var(--paper); }
-.place rect { fill: var(--card); stroke: var(--ink); stroke-width: 1.6; }
-.place text { font-size: 13px; font-weight: 700; }
+.place rect { fill: var(--card); stroke: var(--ink); stroke-width: 1.6;
+  vector-effect: non-scaling-stroke; }
+.place text { font-size: calc(13px * var(--zoom)); font-weight: 700; }
 .place.dim { opacity: .28; }
 .tint.allowed { fill: none; }
 .tint.proven { fill: var(--proven); }
@@ -97,7 +100,8 @@ svg text { font-family: var(--sans); fill: var(--ink); }
 .share { font-size: 12px; }
 .cell { fill: transparent; cursor: default; }
 #cells:focus { outline: none; }
-.ring { fill: none; stroke: var(--ink); stroke-width: 2.5; pointer-events: none; }
+.ring { fill: none; stroke: var(--ink); stroke-width: 2.5; pointer-events: none;
+  vector-effect: non-scaling-stroke; }
 #tip { position: absolute; z-index: 2; width: max-content; max-width: min(330px, 92%);
   padding: 11px 14px; background: var(--ink); color: var(--paper); border-radius: 10px;
   font-size: .84rem; line-height: 1.45; pointer-events: none; box-shadow: 0 6px 24px

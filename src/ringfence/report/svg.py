@@ -14,7 +14,7 @@ import numpy as np
 
 from ringfence.objects import Array
 from ringfence.report.labels import Labels
-from ringfence.report.markup import Child, Markup, tag
+from ringfence.report.markup import Child, Markup, short, tag
 from ringfence.report.read import Bools, Learned, RunData
 from ringfence.worlds.grid import Cell
 
@@ -89,13 +89,15 @@ def _frame(
     shape: tuple[int, int], name: str, *children: Child, id_: str, role: str = "img"
 ) -> Markup:
     rows, cols = shape
-    width, height = cols * CELL + MARGIN_X + 6, rows * CELL + MARGIN_Y + 6
+    zoom = _zoom(shape)
+    left, top = MARGIN_X * zoom, MARGIN_Y * zoom
+    view = (-left, -top, cols * CELL + left + 6, rows * CELL + top + 6)
     numbers = [
-        tag("text", c, class_="edge", x=(c + 0.5) * CELL, y=-8, text_anchor="middle")
-        for c in _every(cols)
+        tag("text", c, class_="edge", x=(c + 0.5) * CELL, y=-8 * zoom, text_anchor="middle")
+        for c in _every(cols, zoom)
     ] + [
-        tag("text", r, class_="edge", x=-9, y=(r + 0.5) * CELL + 4, text_anchor="end")
-        for r in _every(rows)
+        tag("text", r, class_="edge", x=-9 * zoom, y=(r + 0.5) * CELL + 4 * zoom, text_anchor="end")
+        for r in _every(rows, zoom)
     ]
     return tag(
         "svg",
@@ -104,15 +106,21 @@ def _frame(
         children,
         id=id_,
         class_="map",
-        viewBox=f"{-MARGIN_X} {-MARGIN_Y} {width} {height}",
+        viewBox=" ".join(map(short, view)),
+        style=f"--zoom:{short(zoom)}",
         role=role,
         aria_label=name,
     )
 
 
-def _every(count: int) -> range:
+def _zoom(shape: tuple[int, int]) -> float:
+    """How much larger than on a small map letters are drawn, so that they stay readable."""
+    return max(1.0, max(shape) / 14)
+
+
+def _every(count: int, zoom: float) -> range:
     """Rows or columns to number: all of a small map, some of a large one."""
-    return range(0, count, max(1, count // 20))
+    return range(0, count, 1 if zoom == 1 else 5)
 
 
 def _patterns(owner: str) -> Markup:
@@ -255,14 +263,14 @@ def places(run: RunData) -> list[Markup]:
     """Starts as discs, goals as squares, with their letters."""
     names = {name: k for k, name in enumerate(run.tasks)}
     tasks = {g: names.get(t.name) for g, t in zip(run.world.goals, run.world.tasks, strict=True)}
-    drawn = []
+    drawn, zoom = [], _zoom(run.shape)
     for (r, c), letter in special(run).items():
         x, y = (c + 0.5) * CELL, (r + 0.5) * CELL
         if letter == "S":
-            shape = tag("circle", cx=x, cy=y, r=11.0)
+            shape = tag("circle", cx=x, cy=y, r=11 * zoom)
         else:
-            shape = tag("rect", rx=4, **_box(r, c, inset=9.5))
-        text = tag("text", letter, x=x, y=y + 4.5, text_anchor="middle")
+            shape = tag("rect", rx=4 * zoom, **_box(r, c, inset=CELL / 2 - 10.5 * zoom))
+        text = tag("text", letter, x=x, y=y + 4.5 * zoom, text_anchor="middle")
         kind = "place start" if letter == "S" else "place goal"
         drawn.append(tag("g", shape, text, class_=kind, data_goal=tasks.get((r, c))))
     return drawn

@@ -84,10 +84,16 @@ def difference(run: RunData, learned: Any) -> str:
     extra, missed = learned.forbidden & ~run.walls, run.walls & ~learned.forbidden
     parts = []
     if extra.any():
-        parts.append(f"it forbids {plural(int(extra.sum()), 'free cell')} at {cell_names(extra)}")
+        parts.append(f"it forbids {_counted(extra, 'free cell')}")
     if missed.any():
-        parts.append(f"it misses {plural(int(missed.sum()), 'wall cell')} at {cell_names(missed)}")
+        parts.append(f"it misses {_counted(missed, 'wall cell')}")
     return " and ".join(parts) or "it is the truth, cell for cell"
+
+
+def _counted(region: Bools, noun: str) -> str:
+    """How many cells, and which if they are few."""
+    count = int(region.sum())
+    return plural(count, noun) + (f" at {cell_names(region)}" if count <= LISTED else "")
 
 
 def ending(run: RunData) -> str:

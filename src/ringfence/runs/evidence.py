@@ -40,10 +40,14 @@ def document(
 
 
 def suggestions(evidence: Evidence, c: Constraint, world: GridWorld) -> list[Suggestion]:
-    """The best demonstrations to ask for, from and to cells that are known to be allowed."""
+    """The best demonstrations to ask for: from allowed cells to allowed or unknown ones.
+
+    A demonstrator who declines to go to an unknown cell says something about it, too.
+    """
     forbidden = c.cost(world.tasks[0].phi[:, 0]) > 0
-    goals = [_cell(evidence, int(state)) for state in np.flatnonzero(evidence.allowed)]
-    candidates = [world.task((row, col)) for row, col in goals]
+    goals = np.flatnonzero(evidence.allowed | evidence.unknown)
+    cells = [_cell(evidence, int(state)) for state in goals]
+    candidates = [world.task((row, col)) for row, col in cells]
     return evidences.next_demonstrations(evidence, candidates, forbidden)[:SUGGESTIONS]
 
 

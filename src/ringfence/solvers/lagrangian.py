@@ -14,7 +14,7 @@ they jump between policies above and below it.
 
 J(pi, r) - lam J(pi, c) is linear in lam, so a policy is the best response on an interval of
 multipliers. `best_response` returns that interval, and no policy is planned for twice: a run of
-20,000 steps on a small world plans about 4 times, and a step then takes less than a microsecond.
+20,000 steps on a small world plans about 4 times, and every other step takes a microsecond.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def scaled(gains: Gains, mdp: FiniteMDP, c: Array) -> Gains:
     R = float(((best - careful) * mdp.reward).sum())
     C = float(((best - careful) * c).sum())
     if C <= COST_TOLERANCE:
-        return gains  # the best policy is the most careful one: lam stays 0
+        return gains  # the best policy is of least cost: lam stays 0
     # Where all rewards are the same any multiplier above 0 will do.
     unit = (R if R > COST_TOLERANCE else 1.0) / C**2
     return Gains(unit * gains.kp, unit * gains.ki, unit * gains.kd, gains.fall)
@@ -229,8 +229,8 @@ def _respond_discounted(mdp: FiniteMDP, pairs: Array, trade: Array) -> Best:
     actions = np.zeros(S, dtype=np.intp)
     while True:
         here = np.eye(S) - mdp.discount * P[states, actions]
-        V = np.linalg.solve(here, pairs[states, actions])
-        Q = pairs + mdp.discount * (mdp.transition @ V).reshape(pairs.shape)
+        V: Array = np.linalg.solve(here, pairs[states, actions])
+        Q: Array = pairs + mdp.discount * (mdp.transition @ V).reshape(pairs.shape)
         total = Q @ trade
         best = total.argmax(axis=1)
         better = total[states, best] > total[states, actions] + ROUNDING

@@ -244,8 +244,9 @@ def asking(mazes: int, paths: int = 10) -> list[dict[str, Any]]:
     """In random mazes: what the suggested next demonstration settles, and what a random one does.
 
     Random means: drawn from all demonstrations that could be asked for, from an allowed cell to an
-    allowed cell. The demonstrators are optimal under the truth. `settled` counts the cells that
-    were unknown before and are not afterwards, `decided` those that are then allowed or proven.
+    allowed or unknown one. The demonstrators are optimal under the truth; asked to go to a
+    forbidden cell they decline, which is counted as settling nothing. `settled` counts the cells
+    that were unknown before and are not afterwards, `decided` those that are then allowed or proven.
     """
     rows = []
     for seed in range(mazes):
@@ -258,15 +259,15 @@ def asking(mazes: int, paths: int = 10) -> list[dict[str, Any]]:
         known = groups(world.tasks, demos)
         best = suggestions(evidence, c, world)
         rng = np.random.default_rng([seed, 1])
-        allowed = np.flatnonzero(evidence.allowed)
-        start, goal = (int(s) for s in rng.choice(allowed, size=2, replace=False))
+        start = int(rng.choice(np.flatnonzero(evidence.allowed)))
+        goal = int(rng.choice(np.flatnonzero(evidence.allowed | evidence.unknown)))
         row: dict[str, Any] = {"seed": seed, "unknown": int(evidence.unknown.sum())}
         asked = {"random": (start, goal)}
         if best:
             asked["suggested"] = (best[0].start, goal_state(best[0].task, world))
         for how in ("suggested", "random"):
             after = evidence
-            if how in asked:
+            if how in asked and not world.truth.walls.ravel()[asked[how][1]]:
                 after = evidences.label([*known, demonstrated(world, *asked[how], paths, seed)])
             before = evidence.unknown
             row[f"{how}_settled"] = int((before & ~after.unknown).sum())
