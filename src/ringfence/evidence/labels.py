@@ -64,15 +64,17 @@ def label(
     word: one demonstrator who stepped on a wall makes it allowed, and the groups that keep off it
     suspects. More than that ignores visits by fewer paths (`doubtful` lists them): stray visits
     do no harm then, but rare good cells are lost, and if all but a few experts are slow, the
-    cells of the fast few can come out as proven.
+    cells of the fast few can come out as proven (10 x 10 maze, one path per start, 5% of the
+    actions random: 3 leaves 0 wall cells allowed instead of 3, 45 free ones instead of 59, and
+    calls 1 free cell proven). Keep it well below the number of paths that pass a cell.
 
     tolerance: returns closer than this are equal. effort: see EFFORT; more settles more cells.
     """
     _check(groups)
     if not (suboptimality >= 0 and tolerance >= 0 and min_paths >= 1 and effort >= 0):
         raise InvalidInput(
-            "evidence: suboptimality, tolerance and effort must be at least 0, min_paths at least 1; "
-            f"got {suboptimality}, {tolerance}, {effort}, {min_paths}"
+            "evidence: suboptimality, tolerance and effort must be at least 0, min_paths at least "
+            f"1; got {suboptimality}, {tolerance}, {effort}, {min_paths}"
         )
     visitors = np.sum([group.visitors for group in groups], axis=0)
     allowed = visitors >= min_paths
