@@ -14,10 +14,11 @@ from ringfence import evidence as ev
 from ringfence.errors import InvalidInput
 from ringfence.evidence import Evidence, Group, conflicts
 from ringfence.evidence.moves import Case
+from ringfence.experts import ExpertConfig, make_demonstrations
 from ringfence.objects import Array, Feature, Trajectory
 from ringfence.solvers import soft
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, from_tensor, occupancy, rollout
-from ringfence.worlds.grid import GridTruth, GridWorld, maze, read_map, safe_distances
+from ringfence.worlds.grid import GridTruth, GridWorld, maze, random_map, read_map, safe_distances
 
 Mask = NDArray[np.bool_]
 
@@ -599,3 +600,14 @@ def test_useless_arguments_are_refused(maze_evidence: Evidence) -> None:
 def test_cells_without_a_grid_are_named_by_number() -> None:
     assert ev.shape_of(lottery()) == (6,)
     assert ev.shape_of(maze().tasks[0]) == (10, 10)
+
+
+def test_a_large_world_is_labelled_in_seconds_and_says_what_is_unsettled() -> None:
+    world = read_map(random_map(1, side=30, walls=0.25, starts=2, goals=3))
+    demos = make_demonstrations(world, ExpertConfig(paths=3, heldout=0))
+    pairs = zip(world.tasks, demos.tasks, strict=True)
+    evidence = ev.label([g for task, d in pairs for g in ev.groups_of(task, d.train)])
+    walls = world.truth.walls.ravel()
+    assert not (evidence.proven & ~walls).any()
+    assert not (evidence.allowed & walls).any()
+    assert any("cut short" in said for said in evidence.sentences())

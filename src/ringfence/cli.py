@@ -263,7 +263,7 @@ def _maker(one: Parser) -> None:
     one.add_argument("--paths", type=int, default=10, help="training paths per task and start")
     one.add_argument("--heldout", type=int, default=5, help="held-out paths per task and start")
     one.add_argument(
-        "--expert-delta", type=float, default=0.0, help="experts' own limit on an episode's true cost"
+        "--expert-delta", type=float, default=0.0, help="experts' own limit on true cost"
     )
     one.add_argument("--noise", type=float, default=0.0, help="experts' chance of a random action")
     one.add_argument(

@@ -44,6 +44,9 @@ Beaten = Callable[[Mask], Mask]
 #: Entries that a table looks ahead at first: few conflict sets are larger, and time grows with it
 #: (10 x 10 maze: 1.2, 0.8, 0.6, 0.7 s for 2, 3, 4, 6 when every cell is settled).
 AHEAD = 4
+#: Cells of the largest world in which every cell's search is carried through: 15 x 15 cells take
+#: about a second, 20 x 20 half a minute and more (random mazes, five paths per start).
+LARGE = 256
 #: Random orders in which cells are let in, in worlds with chance.
 ORDERS = 8
 
@@ -86,7 +89,8 @@ def smallest_conflicts(cases: Sequence[Case], allowed: Mask, effort: int) -> Con
     """The smallest conflict sets of all cells. allowed [S]: the visited ones.
 
     effort: how often the search for one cell may branch before its size is left as a bound. In
-    worlds with chance sizes above 2 are always bounds.
+    worlds with chance sizes above 2 are always bounds, and in worlds of more than LARGE cells
+    those that the first look (one path with the fewest entries past each cell) does not settle.
     """
     S = len(allowed)
     conflicts = Conflicts(np.zeros(S, dtype=np.intp), np.ones(S, dtype=bool))
@@ -124,7 +128,8 @@ class _Search:
         self.allowed, self.conflicts, self.effort = allowed, conflicts, effort
         self.moves = moves_of(cases)
         self.closed = np.zeros(len(allowed), dtype=bool)
-        self.stretches = stretches_of(cases, allowed)
+        self.thorough = len(allowed) <= LARGE
+        self.stretches = stretches_of(cases, allowed) if self.thorough else None
         # A path with the fewest entries enters no cell twice, if to wait in it or to leave a loop
         # out costs nothing. Otherwise there may be more entries than cells.
         self.counts_cells = all(is_goal_task(c.mdp) or can_wait(c.mdp) for c in cases)
@@ -147,7 +152,10 @@ class _Search:
                 self._try(x, self._unvisited([x, *before, *after]))
         for x in order:
             if not self.conflicts.has(x, least[x]):
-                self._settle(x)
+                if self.thorough:
+                    self._settle(x)
+                else:
+                    self.conflicts.exact[x] = False
             if not self.counts_cells and self.conflicts.size[x] > 2:
                 self.conflicts.exact[x] = False
 

@@ -23,6 +23,7 @@ from ringfence.worlds.grid import GridWorld
 
 SCHEMA = 1
 SUGGESTIONS = 5
+MOST_GOALS = 100
 
 
 def document(
@@ -42,11 +43,15 @@ def document(
 def suggestions(evidence: Evidence, c: Constraint, world: GridWorld) -> list[Suggestion]:
     """The best demonstrations to ask for: from allowed cells to allowed or unknown ones.
 
-    A demonstrator who declines to go to an unknown cell says something about it, too.
+    A demonstrator who declines to go to an unknown cell says something about it, too. In a large
+    world only some goals, evenly spread, are considered.
     """
+    if not evidence.unknown.any():
+        return []
     forbidden = c.cost(world.tasks[0].phi[:, 0]) > 0
     goals = np.flatnonzero(evidence.allowed | evidence.unknown)
-    cells = [_cell(evidence, int(state)) for state in goals]
+    spread = np.linspace(0, len(goals) - 1, min(len(goals), MOST_GOALS)).astype(int)
+    cells = [_cell(evidence, int(state)) for state in goals[spread]]
     candidates = [world.task((row, col)) for row, col in cells]
     return evidences.next_demonstrations(evidence, candidates, forbidden)[:SUGGESTIONS]
 

@@ -43,15 +43,15 @@ class Gains:
     kp: float
     ki: float
     kd: float
-    fall: float = 0.5
+    fall: float = 0.75
 
 
 #: Gains in units of R / C^2 (see `scaled`), and the number of steps, after which the mixture's
 #: reward and cost are within 1% of the LP's own: the worst of 2,000 random problems are
 #: REPORT. Constant gains keep a bias where lam* is small against one step
 #: (7% at ki = 0.3), because the integral is cut at 0 then.
-GRADIENT = Gains(kp=0.0, ki=1.0, kd=0.0)
-PID = Gains(kp=0.3, ki=1.0, kd=0.1)
+GRADIENT = Gains(kp=0.0, ki=5.0, kd=0.0)
+PID = Gains(kp=1.0, ki=5.0, kd=1.0)
 STEPS = 20_000
 
 

@@ -246,7 +246,7 @@ def asking(mazes: int, paths: int = 10) -> list[dict[str, Any]]:
     Random means: drawn from all demonstrations that could be asked for, from an allowed cell to an
     allowed or unknown one. The demonstrators are optimal under the truth; asked to go to a
     forbidden cell they decline, which is counted as settling nothing. `settled` counts the cells
-    that were unknown before and are not afterwards, `decided` those that are then allowed or proven.
+    that were unknown before and are not afterwards, `decided` those then allowed or proven.
     """
     rows = []
     for seed in range(mazes):
