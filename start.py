@@ -21,7 +21,7 @@ LOCK = HERE / "requirements.lock"
 
 
 def main() -> int:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 (an older Python gets this far)
         print(f"Ringfence needs Python 3.11 or newer, this is {sys.version.split()[0]}.")
         return 2
     arguments = sys.argv[1:] or ["--help"]
