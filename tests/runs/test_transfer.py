@@ -37,12 +37,13 @@ def test_avoid_forbids_every_cell_that_was_not_shown(finished: Path) -> None:
 
 
 def test_no_way_is_said_with_what_to_do(finished: Path, tmp_path: Path) -> None:
-    said: list[str] = []
-    # (3,0) was never walked: starting there breaks the limit at once.
-    with pytest.raises(InfeasibleLimit, match="ask for a demonstration"):
-        from_run(finished, (3, 3), (3, 0), "avoid", SoftSolver(), 0, tmp_path / "t", said.append)
-    assert "UNCOVERED" in said[0]
-    assert not (tmp_path / "t").exists()
+    # (3,0) was never walked: one can't start there, and one can't go there.
+    for goal, start in (((3, 3), (3, 0)), ((3, 0), (0, 0))):
+        said: list[str] = []
+        with pytest.raises(InfeasibleLimit, match="ask for a demonstration"):
+            from_run(finished, goal, start, "avoid", SoftSolver(), 0, tmp_path / "t", said.append)
+        assert "UNCOVERED" in said[0]
+        assert not (tmp_path / "t").exists()
 
 
 def test_a_cell_off_the_map_is_refused(finished: Path, tmp_path: Path) -> None:

@@ -44,10 +44,15 @@ def against_truth(
 
 
 def accomplished(task: FiniteTask, solution: Solution) -> bool:
-    """Does the policy for certain stand in a state of the highest reward (the goal) at the end?"""
+    """Does the policy for certain end at the goal?"""
+    return arrival(task, solution) >= CERTAIN
+
+
+def arrival(task: FiniteTask, solution: Solution) -> float:
+    """The probability of standing in a state of the highest reward (the goal) at the last step."""
     rho = occupancy(task.mdp, np.asarray(solution.policy["pi"], dtype=np.float64))
     best = task.mdp.reward.max(axis=1) >= task.mdp.reward.max()
-    return bool(rho[-1, best].sum() >= CERTAIN)
+    return float(rho[-1, best].sum())
 
 
 def plan_or_none(solver: Callable[[Problem], Solution], problem: Problem) -> Solution | None:

@@ -23,7 +23,7 @@ from ringfence.evidence import Evidence
 from ringfence.objects import Problem, Solution
 from ringfence.runs import config as configs
 from ringfence.runs import evidence as evidence_json
-from ringfence.runs.evaluate import accomplished, plan_or_none
+from ringfence.runs.evaluate import accomplished, arrival, plan_or_none
 from ringfence.runs.single import outcome, refuse_existing, write_answer
 from ringfence.runs.summary import versions
 from ringfence.runs.worlds import make_world
@@ -31,6 +31,9 @@ from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.grid import Cell, GridWorld
 
 Unknown = Literal["avoid", "allow"]
+
+#: A task that is done with less than this probability can't be done.
+POSSIBLE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +99,7 @@ def from_run(
     refuse_existing(out)
     done = transfer(world, c, evidence, goal, start, unknown, solver)
     say(coverage_sentence(done, start, unknown))
-    if done.solution is None:
+    if done.solution is None or arrival(done.task, done.solution) < POSSIBLE:
         raise InfeasibleLimit(
             f"{done.task.name} from {start}: no way under the learned constraint"
             + (
@@ -115,6 +118,7 @@ def from_run(
         "constraint": {"description": c.describe()},
         "covered": done.covered,
         "success": done.success,
+        "arrival": arrival(done.task, done.solution),
         "unknown_cells": unknown_cells(done.solution, evidence, world),
         "seed": seed,
         "versions": versions(),
