@@ -23,6 +23,11 @@ from ringfence.worlds.grid import GridWorld
 RANDOM_MAZES = 50
 HELD_OUT_PATHS = 10
 
+SAME = (
+    "Avoid and allow are the same here: the learned constraint forbids every cell that no "
+    "demonstrator walked."
+)
+
 Rows = list[dict[str, Any]]
 
 
@@ -160,8 +165,9 @@ def held_out_table(kind: str, rows: Rows) -> str:
     for unknown in ("avoid", "allow"):
         of = [r for r in rows if r["unknown"] == unknown]
         lines.append([f"{kind}, {unknown}", *[str(sum(r[c] for r in of)) for c in columns]])
+    same = "" if lines[0][1:] != lines[1][1:] else f"\n\n{SAME}"
     names = [c.replace("_", ": ").replace("safe", "violation 0") for c in columns]
-    return markdown(["experts, unknown cells", *names], lines)
+    return markdown(["experts, unknown cells", *names], lines) + same
 
 
 def asking_table(rows: Rows) -> str:
