@@ -29,7 +29,8 @@ def main() -> int:
         install()
         if arguments[0] == "test":
             return test(arguments[1:])
-        return subprocess.call([BIN / "ringfence", *arguments])
+        named = {**os.environ, "RINGFENCE_COMMAND": "python3 start.py"}  # for hints that it prints
+        return subprocess.call([BIN / "ringfence", *arguments], env=named)
     except subprocess.CalledProcessError as problem:
         print(f"Set-up stopped: {' '.join(map(str, problem.cmd))} failed.", file=sys.stderr)
         return 1

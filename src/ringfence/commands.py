@@ -6,6 +6,7 @@ Heavy modules are imported where they are used, so that `ringfence --help` answe
 from __future__ import annotations
 
 import json
+import os
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +30,8 @@ def quickstart(options: Namespace) -> None:
     settings.command_line = " ".join(["ringfence", *words])
     learn(settings)
     print("Next: open the page, then try a task nobody demonstrated:")
-    print(f"  ringfence transfer {out} --goal 2,7 --start 9,3")
+    command = os.environ.get("RINGFENCE_COMMAND", "ringfence")
+    print(f"  {command} transfer {out} --goal 2,7 --start 9,3")
 
 
 def demos_make(options: Namespace) -> None:

@@ -43,7 +43,7 @@ class Gains:
     kp: float
     ki: float
     kd: float
-    fall: float = 0.75
+    fall: float = 2 / 3
 
 
 #: Gains in units of R / C^2 (see `scaled`), and the number of steps, after which the mixture's
@@ -229,7 +229,7 @@ def _respond_discounted(mdp: FiniteMDP, pairs: Array, trade: Array) -> Best:
     actions = np.zeros(S, dtype=np.intp)
     while True:
         here = np.eye(S) - mdp.discount * P[states, actions]
-        V: Array = np.linalg.solve(here, pairs[states, actions])
+        V = np.asarray(np.linalg.solve(here, pairs[states, actions]), dtype=np.float64)
         Q: Array = pairs + mdp.discount * (mdp.transition @ V).reshape(pairs.shape)
         total = Q @ trade
         best = total.argmax(axis=1)
