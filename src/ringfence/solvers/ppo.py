@@ -666,7 +666,9 @@ def save_checkpoint(
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, temporary / "state.safetensors")
+    save_file(
+        {k: np.ascontiguousarray(v) for k, v in arrays.items()}, temporary / "state.safetensors"
+    )
     (temporary / "state.json").write_text(json.dumps(state))
     for path in (*temporary.iterdir(), temporary):
         _sync(path)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Feature, Trajectory
 
 Array32 = NDArray[np.float32]
-Arrays = Mapping[str, NDArray[np.generic]]
+Arrays = Mapping[str, NDArray[Any]]
 Raw = Callable[[Array], Array]
 
 #: Streams of random numbers, the second part of each seed path.
@@ -72,7 +72,7 @@ class Collector(Protocol):
         self, policy: Arrays, count: int, deterministic: bool, seed: Sequence[int]
     ) -> list[Trajectory]: ...
 
-    def save(self) -> dict[str, NDArray[np.generic]]: ...
+    def save(self) -> dict[str, NDArray[Any]]: ...
 
     def restore(self, saved: Arrays) -> None: ...
 
@@ -142,7 +142,7 @@ class Chunk:
     returns: Array
     lengths: Array
 
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
@@ -193,13 +193,13 @@ class Actor:
         for w, b in self._layers[:-1]:
             h = np.tanh(h @ w + b)
         w, b = self._layers[-1]
-        return h @ w + b
+        return cast(Array32, h @ w + b)
 
 
 def gaussian_log_prob(noise: Array32, log_std: Array32) -> Array32:
     """log pi of mean + exp(log_std) * noise; noise [..., a] -> [...]."""
     constant = log_std.sum() + 0.5 * log_std.size * np.log(2 * np.pi)
-    return (-0.5 * np.square(noise).sum(axis=-1) - constant).astype(np.float32)
+    return cast(Array32, (-0.5 * np.square(noise).sum(axis=-1) - constant).astype(np.float32))
 
 
 def to_environment(actions: NDArray[np.floating], low: Array, high: Array) -> Array:
@@ -275,7 +275,7 @@ class LocalCollector:
             self.restore(kept)
         return runs[:count]
 
-    def save(self) -> dict[str, NDArray[np.generic]]:
+    def save(self) -> dict[str, NDArray[Any]]:
         state = {f"sim/{k}": v for k, v in self._sim.save().items()} if self._started else {}
         return {
             **state,
