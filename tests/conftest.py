@@ -12,7 +12,11 @@ import numpy as np
 
 def policy_for(task, seed: int = 0):
     """A small random policy for a continuous task."""
-    rng, inputs, actions = np.random.default_rng(seed), task.observation_dim + 1, len(task.action_low)
+    rng, inputs, actions = (
+        np.random.default_rng(seed),
+        task.observation_dim + 1,
+        len(task.action_low),
+    )
     return {
         "actor/w0": (0.3 * rng.standard_normal((inputs, 16))).astype(np.float32),
         "actor/b0": np.zeros(16, np.float32),

@@ -17,13 +17,12 @@ before. Nothing here prints, logs or times; a solve reports `Record`s to whoever
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -32,10 +31,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from numpy.typing import NDArray
-from safetensors.numpy import load_file, save_file
 
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Problem, Solution, Trajectory, behaviour_of
+from ringfence.solvers import checkpoints
 from ringfence.worlds.rollouts import (
     OBSERVATION_CLIP,
     Arrays,
@@ -51,6 +50,9 @@ from ringfence.worlds.rollouts import (
 INITIAL, MINIBATCHES, EVALUATE = 10, 11, 12
 #: Bytes of a checkpoint mean the same only within one schema.
 SCHEMA = 1
+
+#: Of a sample that the policy now finds more likely than the one that drew it.
+LARGEST_WEIGHT = 2.0
 
 Params = dict[str, Any]
 
@@ -199,7 +201,7 @@ def _network(
     sizes: list[int], last_scale: float, rng: np.random.Generator
 ) -> dict[str, NDArray[np.float32]]:
     arrays = {}
-    for i, (n, m) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for i, (n, m) in enumerate(pairwise(sizes)):
         gain = last_scale if i == len(sizes) - 2 else np.sqrt(2)
         q, r = np.linalg.qr(rng.standard_normal((max(n, m), min(n, m))))
         q = q * np.sign(np.diag(r))
@@ -213,7 +215,7 @@ def network(params: Params, x: jax.Array) -> jax.Array:
     depth = sum(key.startswith("w") for key in params)
     for i in range(depth - 1):
         x = jnp.tanh(x @ params[f"w{i}"] + params[f"b{i}"])
-    return x @ params[f"w{depth - 1}"] + params[f"b{depth - 1}"]
+    return cast(jax.Array, x @ params[f"w{depth - 1}"] + params[f"b{depth - 1}"])
 
 
 def log_prob(params: Params, x: jax.Array, actions: jax.Array) -> jax.Array:
@@ -221,7 +223,7 @@ def log_prob(params: Params, x: jax.Array, actions: jax.Array) -> jax.Array:
     log_std = params["log_std"]
     z = (actions - network(params, x)) * jnp.exp(-log_std)
     constant = log_std.sum() + 0.5 * log_std.size * jnp.log(2 * jnp.pi)
-    return -0.5 * jnp.square(z).sum(axis=-1) - constant
+    return cast(jax.Array, -0.5 * jnp.square(z).sum(axis=-1) - constant)
 
 
 # Advantages ------------------------------------------------------------------------------------
@@ -265,7 +267,7 @@ def compiled_update(config: PPOConfig) -> Callable[..., Any]:
     def loss(params: Params, d: dict[str, jax.Array]) -> tuple[jax.Array, jax.Array]:
         ratio = jnp.exp(log_prob(params["actor"], d["x"], d["actions"]) - d["log_probs"])
         clipped = jnp.clip(ratio, 1 - config.clip, 1 + config.clip)
-        policy = -jnp.minimum(ratio * d["A"], clipped * d["A"]).mean()
+        policy = -(d["weight"] * jnp.minimum(ratio * d["A"], clipped * d["A"])).mean()
         value = sum(
             jnp.square(network(params[f"{kind}_critic"], d["x"])[:, 0] - d[kind]).mean()
             for kind in ("reward", "cost")
@@ -283,7 +285,13 @@ def compiled_update(config: PPOConfig) -> Callable[..., Any]:
         order: jax.Array,
     ) -> tuple[Params, Params, dict[str, jax.Array]]:
         A, targets = estimates(params, data, lam)
-        rows = {k: _flat(data[k]) for k in ("x", "actions", "log_probs")}
+        # The data may be one update older than the policy: the trust region is around the
+        # policy as it stands (Hilton et al. 2021), the data are weighed by how likely it is to
+        # do the same. Clipped around the older policy, an update moves half as far.
+        now = log_prob(params["actor"], data["x"], data["actions"])
+        weight = jnp.minimum(jnp.exp(now - data["log_probs"]), LARGEST_WEIGHT)
+        rows = {k: _flat(data[k]) for k in ("x", "actions")}
+        rows |= {"log_probs": _flat(now), "weight": _flat(weight)}
         rows |= {"A": _flat(A), **{k: _flat(v) for k, v in targets.items()}}
 
         def minibatch(
@@ -337,7 +345,8 @@ def prepare(
 
     def scaled(inputs: Array) -> NDArray[np.float32]:
         z = (inputs - policy["norm/mean"]) / policy["norm/std"]
-        return np.clip(z, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
+        cut = np.clip(z, -OBSERVATION_CLIP, OBSERVATION_CLIP)
+        return cast(NDArray[np.float32], cut.astype(np.float32))
 
     T, N = chunk.rewards.shape
     room = N * (T // horizon + 1)  # the most episodes that T steps can cut: a fixed shape
@@ -402,9 +411,9 @@ class Learner:
     recent: tuple[tuple[float, float], ...] = ()  # (reward, cost) rates, for the stop rule
     updates: int = 0
 
-    def policy(self) -> dict[str, NDArray[np.generic]]:
+    def policy(self) -> dict[str, NDArray[Any]]:
         """The arrays that act, and those that a later solve may start from."""
-        flat: dict[str, NDArray[np.generic]] = {
+        flat: dict[str, NDArray[Any]] = {
             f"{name}/{key}": np.asarray(value)
             for name, arrays in self.params.items()
             for key, value in arrays.items()
@@ -500,8 +509,10 @@ def learn(
 
 
 #: What of a configuration the compiled update depends on.
-_COMPILED = ("gradient_clip", "clip", "value_weight", "entropy_weight", "reward_scale")
-_COMPILED += ("discount", "gae", "batch")
+_COMPILED = (
+    *("gradient_clip", "clip", "value_weight", "entropy_weight", "reward_scale"),
+    *("discount", "gae", "batch"),
+)
 
 
 def update_part(config: PPOConfig) -> PPOConfig:
@@ -543,7 +554,8 @@ class PPO:
         collector = make_collector(problem, config, self.starts)
         try:
             records = []
-            for learner, record in train(problem, config, collector, self.checkpoint):
+            for state in train(problem, config, collector, self.checkpoint):
+                learner, record = state
                 records.append(record)
                 if self.progress is not None:
                     self.progress(record)
@@ -592,7 +604,7 @@ def train(
     records: list[Record] = []
     pending: tuple[Chunk, Arrays] | None = None
     mark = fingerprint(problem, config)
-    if checkpoint is not None and (checkpoint / "state.json").exists():
+    if checkpoint is not None:
         learner, records, pending = load_checkpoint(checkpoint, learner, collector, mark)
         yield from ((learner, record) for record in records)
     with ThreadPoolExecutor(max_workers=1) as background:
@@ -646,16 +658,15 @@ def save_checkpoint(
     collector: Collector,
     mark: str,
 ) -> None:
-    """Write all of it to a temporary folder, sync, and put it in the place of the old one."""
-    arrays: dict[str, NDArray[Any]] = {}
+    """All that the next update depends on, in place of the checkpoint before."""
     leaves = jax.tree.leaves((learner.params, learner.opt_state))
-    arrays |= {f"leaf/{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+    arrays: dict[str, NDArray[Any]] = {f"leaf/{i}": np.asarray(x) for i, x in enumerate(leaves)}
     arrays |= {"mean": learner.statistics.mean, "var": learner.statistics.var}
     arrays |= {f"collector/{k}": v for k, v in collector.save().items()}
     if pending is not None:
         arrays |= {f"chunk/{k}": v for k, v in pending[0].arrays().items()}
-        arrays |= {f"acted/{k}": np.asarray(v) for k, v in pending[1].items()}
-    state = {
+        arrays |= {f"acted/{k}": v for k, v in pending[1].items()}
+    values = {
         "mark": mark,
         "count": learner.statistics.count,
         "multiplier": asdict(learner.multiplier),
@@ -663,67 +674,45 @@ def save_checkpoint(
         "updates": learner.updates,
         "records": [asdict(r) for r in records],
     }
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    save_file(
-        {k: np.ascontiguousarray(v) for k, v in arrays.items()}, temporary / "state.safetensors"
-    )
-    (temporary / "state.json").write_text(json.dumps(state))
-    for path in (*temporary.iterdir(), temporary):
-        _sync(path)
-    old = folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    temporary.rename(folder)
-    _sync(folder.parent)
-    shutil.rmtree(old, ignore_errors=True)
+    checkpoints.write(folder, arrays, values)
 
 
 def load_checkpoint(
     folder: Path, fresh: Learner, collector: Collector, mark: str
 ) -> tuple[Learner, list[Record], tuple[Chunk, Arrays] | None]:
     """The inverse; restores the collector. Refuses a checkpoint of another problem."""
-    state = json.loads((folder / "state.json").read_text())
-    if state["mark"] != mark:
+    found = checkpoints.read(folder)
+    if found is None:
+        return fresh, [], None
+    arrays, values = found
+    if values["mark"] != mark:
         raise InvalidInput(
             f"{folder} is the checkpoint of another problem or configuration: use another folder"
         )
-    arrays = load_file(folder / "state.safetensors")
 
     def part(prefix: str) -> dict[str, NDArray[Any]]:
         return {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
 
-    structure = jax.tree.structure((fresh.params, fresh.opt_state))
-    leaves = [arrays[f"leaf/{i}"] for i in range(structure.num_leaves)]
+    old, structure = jax.tree.flatten((fresh.params, fresh.opt_state))
+    leaves = [arrays[f"leaf/{i}"] for i in range(len(old))]
     params, opt_state = jax.tree.unflatten(structure, leaves)
     learner = Learner(
         params,
         opt_state,
-        Statistics(arrays["mean"], arrays["var"], state["count"]),
-        Multiplier(**state["multiplier"]),
-        tuple((a, b) for a, b in state["recent"]),
-        state["updates"],
+        Statistics(arrays["mean"], arrays["var"], values["count"]),
+        Multiplier(**values["multiplier"]),
+        tuple((a, b) for a, b in values["recent"]),
+        values["updates"],
     )
     collector.restore(part("collector/"))
     chunk = part("chunk/")
-    pending = (Chunk(**{f.name: chunk[f.name] for f in fields(Chunk)}), part("acted/"))
-    records = [Record(**r) for r in state["records"]]
-    return learner, records, pending if chunk else None
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    pending = (Chunk(**chunk), part("acted/")) if chunk else None
+    return learner, [Record(**r) for r in values["records"]], pending
 
 
 def evaluate(
     task: ContinuousTask,
-    policy: Mapping[str, NDArray[np.generic]],
+    policy: Mapping[str, NDArray[Any]],
     raw: Callable[[Array], Array],
     episodes: int,
     seed: tuple[int, ...],

@@ -46,12 +46,13 @@ def model() -> mujoco.MjModel:
 
 @dataclass(frozen=True)
 class AntTask:
-    """Walk along `direction` (a unit vector in the plane); episodes of 1000 steps of 0.05 s.
+    """Walk along `direction` (a unit vector in the plane) for `horizon` steps of 0.05 s.
 
     `threads` are the simulator's; the results do not depend on them.
     """
 
     direction: tuple[float, float] = (1.0, 0.0)
+    horizon: int = 1000
     threads: int = field(default=2, compare=False)
 
     def __post_init__(self) -> None:
@@ -69,10 +70,6 @@ class AntTask:
     @property
     def features(self) -> tuple[Feature, ...]:
         return FEATURES
-
-    @property
-    def horizon(self) -> int:
-        return 1000
 
     @property
     def observation_dim(self) -> int:
@@ -136,7 +133,7 @@ class AntSimulator:
         return self.place(which, np.array(states).reshape(-1, NQ + NV))
 
     def place(self, which: NDArray[np.intp], states: Array) -> Array:
-        """Put the copies `which` into states [n, 29] = (qpos, qvel) -> observations [copies, 27]."""
+        """Put the copies `which` into states [n, 29] = (qpos, qvel) -> observations of all."""
         if len(which):
             self._batch.reset(which, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
             self._qpos[which], self._qvel[which] = states[:, :NQ], states[:, NQ:]

@@ -429,7 +429,7 @@ def _answer(
 
 
 def _pack(head: dict[str, Any], arrays: Arrays) -> bytes:
-    plain = {k: np.ascontiguousarray(v) for k, v in arrays.items()}
+    plain = {k: np.asarray(v, order="C") for k, v in arrays.items()}
     return save(plain, metadata={"head": json.dumps(head)})
 
 

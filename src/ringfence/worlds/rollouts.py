@@ -193,7 +193,8 @@ class Actor:
         for w, b in self._layers[:-1]:
             h = np.tanh(h @ w + b)
         w, b = self._layers[-1]
-        return cast(Array32, h @ w + b)
+        out: Array32 = h @ w + b
+        return out
 
 
 def gaussian_log_prob(noise: Array32, log_std: Array32) -> Array32:
