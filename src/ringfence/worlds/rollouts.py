@@ -31,12 +31,16 @@ OBSERVATION_CLIP = 10.0
 
 
 class Step(NamedTuple):
-    """observations [N, o], rewards [N], features [N, d] of the transition, terminated [N]."""
+    """observations [N, o], rewards [N], features [N, d] of the transition, terminated [N].
+
+    truncated [N]: cut by the environment itself before the task's horizon (None: never).
+    """
 
     observations: Array
     rewards: Array
     features: Array
     terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_] | None = None
 
 
 class Simulator(Protocol):
@@ -256,7 +260,10 @@ class LocalCollector:
             self._length += 1
             self._observation = step.observations
             self._augmentation = self._spec.raw(step.features)
-            truncated = (self._age >= task.horizon) & ~step.terminated
+            truncated = self._age >= task.horizon
+            if step.truncated is not None:
+                truncated |= step.truncated
+            truncated &= ~step.terminated
             data.record(t, inputs, actions, step, truncated)
             ended = np.flatnonzero(step.terminated | truncated)
             if len(ended):
@@ -335,7 +342,7 @@ class LocalCollector:
         std = np.zeros_like(actor.log_std) if deterministic else np.exp(actor.log_std)
         observation = sim.reset(np.arange(n), rngs)
         augmentation, length = np.zeros(n), np.full(n, task.horizon)
-        terminated = np.zeros(n, np.bool_)
+        terminated, over = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
         seen, taken, steps = [observation], [], []
         for t in range(task.horizon):
             noise = np.array([r.standard_normal(std.size, dtype=np.float32) for r in rngs])
@@ -346,9 +353,13 @@ class LocalCollector:
             seen.append(observation)
             taken.append(actions)
             steps.append(step)
-            length[step.terminated & ~terminated] = t + 1
-            terminated |= step.terminated
-            if terminated.all():
+            ends = step.terminated
+            if step.truncated is not None:
+                ends = ends | step.truncated
+            length[ends & ~over] = t + 1
+            terminated |= step.terminated & ~over
+            over |= ends
+            if over.all():
                 break
         return [
             Trajectory(
