@@ -10,7 +10,7 @@ from ringfence.worlds.ant import AntSimulator, AntTask
 
 
 def start(copies: int, threads: int = 2, direction: tuple[float, float] = (1.0, 0.0)):
-    sim = AntSimulator(AntTask(direction, threads=threads), copies)
+    sim = AntSimulator(AntTask(direction), copies, threads)
     rngs = [np.random.default_rng([7, i]) for i in range(copies)]
     return sim, sim.reset(np.arange(copies), rngs)
 

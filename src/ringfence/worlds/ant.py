@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature, Trajectory
-from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, Step
+from ringfence.worlds.rollouts import (
+    Collector,
+    CollectorSpec,
+    GroupedCollector,
+    LocalCollector,
+    Step,
+)
 
 FEATURES = (Feature("x", "m"), Feature("y", "m"), Feature("speed", "m/s"))
 
@@ -30,6 +36,8 @@ SURVIVAL_REWARD = 1.0
 HEALTHY_Z = (0.2, 1.0)
 RESET_NOISE = 0.1
 TORSO = 1
+#: Ants that act together in one thread, whatever the number of threads.
+GROUP = 16
 NQ, NV, NU = 15, 14, 8
 
 
@@ -84,10 +92,20 @@ class AntTask:
         return np.ones(NU)
 
     def simulator(self, copies: int) -> AntSimulator:
-        return AntSimulator(self, copies)
+        return AntSimulator(self, copies, self.threads)
 
     def collector(self, spec: CollectorSpec) -> Collector:
-        return LocalCollector(self, self.simulator(spec.copies), spec)
+        groups = [
+            LocalCollector(
+                self,
+                AntSimulator(self, min(GROUP, spec.copies - first), threads=1),
+                spec,
+                first,
+                spec.copies,
+            )
+            for first in range(0, spec.copies, GROUP)
+        ]
+        return GroupedCollector(groups, self.threads)
 
     def states_of(self, trajectory: Trajectory) -> Array:
         """The states that a trajectory reached, [T, 29], to start episodes from.
@@ -107,12 +125,16 @@ class AntTask:
 class AntSimulator:
     """`copies` Ants that step together. A step never resets: `reset` and `place` do."""
 
-    def __init__(self, task: AntTask, copies: int) -> None:
+    def __init__(self, task: AntTask, copies: int, threads: int = 1) -> None:
         self.copies = copies
         self._direction = np.array(task.direction)
         self._dt = model().opt.timestep * FRAME_SKIP
-        self._batch = mujoco.batch.Batch(model(), copies, task.threads)
+        self._batch = mujoco.batch.Batch(model(), copies, threads)
         self._qpos, self._qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
+        # qpos and qvel lie side by side in a state's row.
+        at = int((self._qpos.ctypes.data - self._batch.state.ctypes.data) // 8)
+        self._state = self._batch.state[:, at : at + NQ + NV]
+        assert np.shares_memory(self._state[:, NQ:], self._qvel)
         self._ctrl, self._xpos = self._batch.bind("ctrl"), self._batch.bind("xpos")
         # Where the torso was after the last step. Ant-v5 takes velocities from xpos, which
         # lags qpos by a part of a substep; it is no part of MuJoCo's state, so it is kept here.
@@ -149,16 +171,14 @@ class AntSimulator:
         velocity = (xy - self._xy) / self._dt
         self._xy = xy
         z = self._qpos[:, 2]
-        finite = np.isfinite(self._qpos).all(axis=1) & np.isfinite(self._qvel).all(axis=1)
-        healthy = finite & (z >= HEALTHY_Z[0]) & (z <= HEALTHY_Z[1])
+        healthy = np.isfinite(self._state).all(axis=1) & (z >= HEALTHY_Z[0]) & (z <= HEALTHY_Z[1])
         forward = velocity @ self._direction
         control = CONTROL_COST * np.square(actions).sum(axis=1)
-        return Step(
-            observations=self._observe(),
-            rewards=forward + SURVIVAL_REWARD * healthy - control,
-            features=np.column_stack([self._qpos[:, :2], np.hypot(velocity[:, 0], velocity[:, 1])]),
-            terminated=~healthy,
-        )
+        features = np.empty((self.copies, len(FEATURES)))
+        features[:, :2] = self._qpos[:, :2]
+        np.hypot(velocity[:, 0], velocity[:, 1], out=features[:, 2])
+        rewards = forward + SURVIVAL_REWARD * healthy - control
+        return Step(self._observe(), rewards, features, ~healthy)
 
     def save(self) -> dict[str, Array]:
         """Everything that the next step depends on."""
@@ -174,4 +194,4 @@ class AntSimulator:
         pass
 
     def _observe(self) -> Array:
-        return np.hstack([self._qpos[:, 2:], self._qvel])
+        return np.array(self._state[:, 2:], np.float64)
