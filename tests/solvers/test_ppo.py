@@ -211,7 +211,7 @@ def test_advantages_are_the_sums_of_discounted_errors():
 
 
 def test_pid_multiplier_reacts_integrates_and_does_not_wind_up():
-    config = PPOConfig(gain_p=0.05, gain_i=0.0005, gain_d=0.1, error_clip=20.0)
+    config = PPOConfig(gain_p=0.05, gain_i=0.0005, gain_d=0.1, error_clip=20.0, margin=0)
     m = next_multiplier(Multiplier(), 30.0, 20.0, config)
     assert m.lam == pytest.approx(0.05 * 10 + 0.0005 * 10)
     m = next_multiplier(m, 35.0, 20.0, config)
@@ -225,7 +225,7 @@ def test_pid_multiplier_reacts_integrates_and_does_not_wind_up():
 
 
 def test_classical_multiplier_is_projected_gradient_ascent():
-    config = PPOConfig(multiplier="gradient", gradient_rate=0.01)
+    config = PPOConfig(multiplier="gradient", gradient_rate=0.01, margin=0)
     m = next_multiplier(Multiplier(lam=0.1), 30.0, 20.0, config)
     assert m.lam == pytest.approx(0.2)
     assert next_multiplier(m, 0.0, 100.0, config).lam == 0

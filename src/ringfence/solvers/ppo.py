@@ -98,6 +98,9 @@ class PPOConfig:
     # integral. Without it the position constraint winds lam up to 15 and the Ant learns to fall.
     error_clip: float = 50.0
     initial_lam: float = 0.0
+    # The controller aims at (1 - margin) * delta: it comes to its target from above and swings
+    # around it, while the limit should hold for the policy that is handed out.
+    margin: float = 0.2
     # Stop once the mean of `stop_window` rollouts has reward >= stop_reward and cost <= delta.
     stop_reward: float | None = None
     stop_window: int = 20
@@ -170,7 +173,7 @@ class Multiplier:
 
 def next_multiplier(m: Multiplier, cost: float, delta: float, config: PPOConfig) -> Multiplier:
     """One step of the multiplier on an episode's cost (PID: Stooke et al. 2020, Algorithm 2)."""
-    error = cost - delta
+    error = cost - (1 - config.margin) * delta
     if config.multiplier == "gradient":
         return replace(m, lam=max(0.0, m.lam + config.gradient_rate * error), last_cost=cost)
     bounded = float(np.clip(error, -config.error_clip, config.error_clip))
