@@ -539,8 +539,8 @@ def should_stop(learner: Learner, delta: float, config: PPOConfig) -> bool:
 class PPO:
     """A policy player: `PPO()(problem)` is the solution; `solve` also gives its episodes.
 
-    checkpoint: a folder to save to every `checkpoint_every` updates and to go on from;
-    progress: called with each update's record; starts [n, s]: states from demonstrations for
+    checkpoint: a folder to save to every `checkpoint_every` updates and to go on from (the
+    updates before it are then reported again); progress: called with each update's record; starts [n, s]: states from demonstrations for
     `start_share` of the episodes.
     """
 
@@ -557,7 +557,7 @@ class PPO:
         collector = make_collector(problem, config, self.starts)
         try:
             records = []
-            for state in train(problem, config, collector, self.checkpoint):
+            for state in train(problem, config, collector, self.checkpoint, self.starts):
                 learner, record = state
                 records.append(record)
                 if self.progress is not None:
@@ -596,7 +596,11 @@ def _no_augmentation(phi: Array) -> Array:
 
 
 def train(
-    problem: Problem, config: PPOConfig, collector: Collector, checkpoint: Path | None = None
+    problem: Problem,
+    config: PPOConfig,
+    collector: Collector,
+    checkpoint: Path | None = None,
+    starts: Array | None = None,
 ) -> Iterator[tuple[Learner, Record]]:
     """Algorithm 1: yields the learner after each update. Goes on from a checkpoint if there is.
 
@@ -606,7 +610,7 @@ def train(
     learner = first_learner(problem, cast(ContinuousTask, problem.task), config)
     records: list[Record] = []
     pending: tuple[Chunk, Arrays] | None = None
-    mark = fingerprint(problem, config)
+    mark = fingerprint(problem, config, starts)
     if checkpoint is not None:
         learner, records, pending = load_checkpoint(checkpoint, learner, collector, mark)
         yield from ((learner, record) for record in records)
@@ -634,11 +638,13 @@ def collect(
 # Checkpoints -----------------------------------------------------------------------------------
 
 
-def fingerprint(problem: Problem, config: PPOConfig) -> str:
+def fingerprint(problem: Problem, config: PPOConfig, starts: Array | None) -> str:
     """What a checkpoint belongs to: the problem and all that determines its result."""
     c = problem.constraint
     probe = np.random.default_rng(0).standard_normal((64, len(c.features)))
     digest = sha256(c.raw(probe).tobytes() + c.cost(probe).tobytes())
+    if starts is not None:
+        digest.update(starts.tobytes())
     for key, value in sorted((problem.start or {}).items()):
         digest.update(key.encode() + value.tobytes())
     described = {

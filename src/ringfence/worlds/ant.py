@@ -61,7 +61,7 @@ class AntTask:
 
     direction: tuple[float, float] = (1.0, 0.0)
     horizon: int = 1000
-    threads: int = field(default=2, compare=False)
+    threads: int = field(default=2, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if abs(float(np.hypot(*self.direction)) - 1) > 1e-9:

@@ -57,7 +57,7 @@ GOODBYE = 5.0
 class AntBulletTask:
     """Walk along +x; episodes of 1000 steps of 0.0165 s. `workers` change speed, not results."""
 
-    workers: int = field(default=2, compare=False)
+    workers: int = field(default=2, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.workers < 1:
