@@ -540,8 +540,8 @@ class PPO:
     """A policy player: `PPO()(problem)` is the solution; `solve` also gives its episodes.
 
     checkpoint: a folder to save to every `checkpoint_every` updates and to go on from (the
-    updates before it are then reported again); progress: called with each update's record; starts [n, s]: states from demonstrations for
-    `start_share` of the episodes.
+    updates before it are then reported again); progress: called with each update's record;
+    starts [n, s]: states from demonstrations for `start_share` of the episodes.
     """
 
     config: PPOConfig = field(default_factory=PPOConfig)
