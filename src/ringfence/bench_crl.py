@@ -30,8 +30,11 @@ from ringfence.worlds.ant_bullet import GROUP, AntBulletTask, BulletSimulator
 from ringfence.worlds.rollouts import Actor, ContinuousTask, Simulator
 
 CONSTRAINT, LIMIT = "speed <= 0.75", 20.0
-#: Updates before the clock starts: compilation and first resets.
-WARM_UP = 3
+#: Updates before the clock starts: compilation, and the first tenth of a training, in which
+#: Ants fall (and are reset) more often than they ever do later.
+WARM_UP = 30
+#: Updates to learn the time split from; the last counts.
+SPLIT_UPDATES = 3
 #: Spread of the ceiling's random actions: a young policy's.
 ACTION_STD = 0.5
 SB3_ENVIRONMENTS = 4
@@ -74,10 +77,14 @@ def bench_mujoco(config: BenchConfig, report: Report) -> dict[str, float | None]
 
     numbers = _alternate("mujoco", task, ceiling, config, report)
     split = time_split(task, config.ppo)
+    numbers["mujoco_cpu_fraction"] = cpu_fraction(task, simulator, config)
     total = config.ppo.rollout / (numbers["mujoco_training_steps_per_s"] or np.nan)
     report(
         f"  one rollout of {config.ppo.rollout} steps takes {total:.3f} s; its parts alone: "
         + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in split.items())
+    )
+    report(
+        f"  processor time: physics is {numbers['mujoco_cpu_fraction']:.1%} of all that is spent"
     )
     return {**numbers, **{f"mujoco_{k}_s": v for k, v in split.items()}}
 
@@ -143,13 +150,38 @@ def simulator_speed(simulator: Simulator, steps: int) -> float:
     return steps * n / (time.perf_counter() - start)
 
 
+def cpu_fraction(task: ContinuousTask, simulator: Simulator, config: BenchConfig) -> float:
+    """Processor time of the simulator alone over that of training, for as many steps.
+
+    What the wall clock's fraction would be if no processor ever idled; other programs on the
+    machine hardly change it.
+    """
+    start = time.process_time()
+    simulator_speed(simulator, config.updates * config.ppo.steps)
+    alone = time.process_time() - start
+    ppo = replace(config.ppo, env_steps=(WARM_UP + config.updates + 1) * config.ppo.rollout)
+    problem = _problem(task)
+    collector = make_collector(problem, ppo)
+    try:
+        training = train(problem, ppo, collector)
+        for _ in range(WARM_UP):
+            next(training)
+        start = time.process_time()
+        for _ in range(config.updates):
+            next(training)
+        whole = time.process_time() - start
+    finally:
+        collector.close()
+    return alone / whole
+
+
 def time_split(task: ContinuousTask, config: PPOConfig) -> dict[str, float]:
     """Seconds of a rollout's parts, each alone: collect (simulate and act), act, learn."""
     problem = _problem(task)
     collector = make_collector(problem, config)
     learner = first_learner(problem, task, config)
     try:
-        for k in range(WARM_UP):
+        for k in range(SPLIT_UPDATES):
             start = time.perf_counter()
             chunk, acted = collect(learner, collector, config, k)
             collected = time.perf_counter()

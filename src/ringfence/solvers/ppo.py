@@ -96,7 +96,7 @@ class PPOConfig:
     gradient_rate: float = 0.0005
     # Anti-windup: errors beyond this many units of cost are cut off before they reach the
     # integral. Without it the position constraint winds lam up to 15 and the Ant learns to fall.
-    error_clip: float = 50.0
+    error_clip: float = 20.0
     initial_lam: float = 0.0
     # The controller aims at (1 - margin) * delta: it comes to its target from above and swings
     # around it, while the limit should hold for the policy that is handed out.
