@@ -14,7 +14,7 @@ import contextlib
 import json
 import multiprocessing
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from multiprocessing.connection import Connection
 from typing import Any, cast
@@ -102,8 +102,9 @@ class AntBulletTask:
 
 def _pybullet() -> Any:
     try:
-        import pybullet
-        import pybullet_envs_gymnasium  # noqa: F401
+        with _silence():
+            import pybullet
+            import pybullet_envs_gymnasium  # noqa: F401
     except ImportError as error:
         raise InvalidInput(
             f"the Bullet Ant needs the extra 'bullet': pip install 'ringfence[bullet]' ({error})"
@@ -272,17 +273,19 @@ class BulletSimulator:
         self._actions[i] = []
 
 
-class _silence:
-    """Bullet writes "argv[0]=" to the process's standard output; not ours."""
-
-    def __enter__(self) -> None:
-        self._kept, self._null = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-        os.dup2(self._null, 1)
-
-    def __exit__(self, *_: object) -> None:
-        os.dup2(self._kept, 1)
-        os.close(self._kept)
-        os.close(self._null)
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Bullet's C code greets on standard output and error; that is none of ours."""
+    null, kept = os.open(os.devnull, os.O_WRONLY), {stream: os.dup(stream) for stream in (1, 2)}
+    try:
+        for stream in kept:
+            os.dup2(null, stream)
+        yield
+    finally:
+        for stream, copy in kept.items():
+            os.dup2(copy, stream)
+            os.close(copy)
+        os.close(null)
 
 
 # Workers ---------------------------------------------------------------------------------------
