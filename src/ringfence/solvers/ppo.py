@@ -80,7 +80,7 @@ class PPOConfig:
     passes: int = 6
     # The paper's code clips all gradients together at 0.02; 0.5 per network learns faster.
     gradient_clip: float = 0.5
-    initial_log_std: float = -1.0
+    initial_log_std: float = -1.3
     last_layer_scale: float = 0.01
     reward_scale: float = 0.1  # for the reward critic only
     entropy_weight: float = 0.0
@@ -96,11 +96,11 @@ class PPOConfig:
     gradient_rate: float = 0.0005
     # Anti-windup: errors beyond this many units of cost are cut off before they reach the
     # integral. Without it the position constraint winds lam up to 15 and the Ant learns to fall.
-    error_clip: float = 20.0
+    error_clip: float = 30.0
     initial_lam: float = 0.0
     # The controller aims at (1 - margin) * delta: it comes to its target from above and swings
     # around it, while the limit should hold for the policy that is handed out.
-    margin: float = 0.2
+    margin: float = 0.25
     # Stop once the mean of `stop_window` rollouts has reward >= stop_reward and cost <= delta.
     stop_reward: float | None = None
     stop_window: int = 20
