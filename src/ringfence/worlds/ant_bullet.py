@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import multiprocessing
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -127,7 +128,7 @@ class BulletAnt:
             # The very first reset builds the scene and differs from all later ones (the floor
             # joins the body parts after it): spend it, so that a start depends on its seed alone.
             self._env.reset(seed=0)
-        robot, self._p = self._env.robot, self._env._p
+        robot, self._client = self._env.robot, self._env._p._client
         self._body = int(robot.objects[0])
         self._joints = [j.jointIndex for j in self._env.ordered_joints]
         self._lower = np.array([j.lowerLimit for j in self._env.ordered_joints])
@@ -138,7 +139,7 @@ class BulletAnt:
         rows = {(self._body, -1): 0, (0, -1): len(self._links) + 1}
         rows |= {(self._body, link): i + 1 for i, link in enumerate(self._links)}
         self._part_rows = [rows[part] for part in parts]
-        self._floor = self._p.getBasePositionAndOrientation(0)[0]
+        self._floor = self._env._p.getBasePositionAndOrientation(0)[0]
         self._feet = {f.bodyPartIndex: i for i, f in enumerate(robot.feet)}
         self._contact = np.zeros(len(self._feet), np.float32)
 
@@ -147,69 +148,86 @@ class BulletAnt:
             observation, _ = self._env.reset(seed=seed)
         self._initial_z = self._env.robot.initial_z
         self._potential = self._env.potential
-        self._xy = np.array(self._env.robot.body_real_xyz[:2])
+        self._xy = tuple(self._env.robot.body_real_xyz[:2])
         self._contact[:] = 0
         return np.asarray(observation, np.float32)
 
     def step(self, action: Array) -> tuple[NDArray[np.float32], float, tuple[float, ...], bool]:
         """-> observation [28], reward, (x, y, speed), terminated."""
-        p, body = self._p, self._body
-        torques = TORQUE * np.clip(action, -1, 1)
-        p.setJointMotorControlArray(
-            body, self._joints, self._pybullet.TORQUE_CONTROL, forces=torques.tolist()
+        # Plain numpy reductions: with arrays this small, half of a step's time was in the
+        # wrappers (mean, clip, norm). The numbers are bit for bit the environment's.
+        bullet, client, body = self._pybullet, self._client, self._body
+        bullet.setJointMotorControlArray(
+            body,
+            self._joints,
+            bullet.TORQUE_CONTROL,
+            forces=(TORQUE * np.minimum(np.maximum(action, -1), 1)).tolist(),
+            physicsClientId=client,
         )
-        p.stepSimulation()
+        bullet.stepSimulation(physicsClientId=client)
         joints = self._joint_state()
-        position, orientation = p.getBasePositionAndOrientation(body)
-        rows = [position, *(s[0] for s in p.getLinkStates(body, self._links)), self._floor]
-        xyz = np.array([rows[i] for i in self._part_rows]).flatten()
-        centre = (xyz[0::3].mean(), xyz[1::3].mean())
-        roll, pitch, yaw = self._pybullet.getEulerFromQuaternion(orientation)
-        bearing = np.arctan2(-centre[1], TARGET - centre[0]) - yaw
-        turn = np.array(
-            [[np.cos(-yaw), -np.sin(-yaw), 0], [np.sin(-yaw), np.cos(-yaw), 0], [0, 0, 1]]
-        )
-        vx, vy, vz = np.dot(turn, np.array(p.getBaseVelocity(body)[0]))
+        position, orientation = bullet.getBasePositionAndOrientation(body, physicsClientId=client)
+        links = bullet.getLinkStates(body, self._links, physicsClientId=client)
+        rows = [position, *[link[0] for link in links], self._floor]
+        xyz = np.array([rows[i] for i in self._part_rows]).ravel()
+        x, y = _mean(xyz[0::3]), _mean(xyz[1::3])
+        roll, pitch, yaw = bullet.getEulerFromQuaternion(orientation)
+        bearing = np.arctan2(-y, TARGET - x) - yaw
+        cos, sin = np.cos(-yaw), np.sin(-yaw)
+        turn = np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]])
+        velocity = bullet.getBaseVelocity(body, physicsClientId=client)[0]
+        vx, vy, vz = np.dot(turn, np.array(velocity))
         height = position[2] - self._initial_z
-        more = [height, np.sin(bearing), np.cos(bearing), 0.3 * vx, 0.3 * vy, 0.3 * vz, roll, pitch]
-        # AntBulletEnv shows the feet's contacts of the step before.
-        state = np.concatenate([np.array(more, np.float32), joints, self._contact])
-        observation = np.clip(state, -5, 5)
+        state = np.empty(OBSERVATION, np.float32)
+        state[:8] = (
+            *(height, np.sin(bearing), np.cos(bearing)),
+            *(0.3 * vx, 0.3 * vy, 0.3 * vz, roll, pitch),
+        )
+        state[8:24] = joints
+        state[24:] = self._contact  # AntBulletEnv shows the contacts of the step before
+        observation = np.minimum(np.maximum(state, -5), 5)
         self._feet_contacts()
 
         alive = 1.0 if observation[0] + self._initial_z > ALIVE_HEIGHT else -1.0
-        potential = -np.linalg.norm([-centre[1], TARGET - centre[0]]) / DT
+        to_target = np.array([-y, TARGET - x])
+        potential = -np.sqrt(to_target.dot(to_target)) / DT
         progress = float(potential - self._potential)
         self._potential = potential
-        speeds = joints[1::2]
-        at_limit = np.count_nonzero(np.abs(joints[0::2]) > JOINT_LIMIT)
-        electricity = ELECTRICITY_COST * float(np.abs(action * speeds).mean())
-        electricity += STALL_COST * float(np.square(action).mean())
+        at_limit = int(np.count_nonzero(np.abs(joints[0::2]) > JOINT_LIMIT))
+        electricity = ELECTRICITY_COST * float(_mean(np.abs(action * joints[1::2])))
+        electricity += STALL_COST * float(_mean(np.square(action)))
         reward = sum([alive, progress, electricity, float(LIMIT_COST * at_limit), 0.0])
-        xy = np.array(position[:2])
-        speed = float(np.hypot(*(xy - self._xy))) / DT
-        self._xy = xy
-        fallen = alive < 0 or not bool(np.isfinite(observation).all())
-        return observation, float(reward), (position[0], position[1], speed), fallen
+        dx, dy = position[0] - self._xy[0], position[1] - self._xy[1]
+        self._xy = position[:2]
+        fallen = alive < 0 or not math.isfinite(float(np.add.reduce(observation)))
+        return observation, float(reward), (*self._xy, math.hypot(dx, dy) / DT), fallen
 
     def close(self) -> None:
         self._env.close()
 
     def _joint_state(self) -> NDArray[np.float32]:
         """Position (scaled to -1..1) and speed of each joint, in turns [16]."""
-        states = self._p.getJointStates(self._body, self._joints)
-        out = np.empty(2 * len(states))
+        states = self._pybullet.getJointStates(
+            self._body, self._joints, physicsClientId=self._client
+        )
+        out = np.empty(2 * len(states), np.float32)
         angles = np.array([s[0] for s in states])
         out[0::2] = 2 * (angles - self._lower) / (self._upper - self._lower) - 1.0
-        out[1::2] = 0.1 * np.array([s[1] for s in states])
-        return out.astype(np.float32)
+        out[1::2] = [0.1 * s[1] for s in states]
+        return out
 
     def _feet_contacts(self) -> None:
         self._contact[:] = 0
-        for contact in self._p.getContactPoints(self._body, 0):
+        touching = self._pybullet.getContactPoints(self._body, 0, physicsClientId=self._client)
+        for contact in touching:
             foot = self._feet.get(contact[3])
             if foot is not None and contact[4] == -1:
                 self._contact[foot] = 1
+
+
+def _mean(x: NDArray[Any]) -> Any:
+    """x.mean() without its wrapper."""
+    return np.add.reduce(x) / len(x)
 
 
 class BulletSimulator:
