@@ -1,0 +1,108 @@
+"""Behaviour cloning: the actor that a solve starts from.
+
+The paper warm-starts the policy of every iteration from the demonstrations, with the augmented
+input (the raw constraint value) zeroed, so that nothing of the expert's constraint leaks in. The
+demonstrations are read, never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from numpy.typing import NDArray
+
+from ringfence.errors import InvalidInput
+from ringfence.objects import Trajectory
+from ringfence.solvers.ppo import SMALLEST_STD, Params, PPOConfig, initial_params, network
+from ringfence.worlds.rollouts import OBSERVATION_CLIP, ContinuousTask, from_environment
+
+CLONING = 20  # its stream of random numbers
+
+
+@dataclass(frozen=True)
+class CloningConfig:
+    """`steps` minibatches of `batch` transitions; log_std is the noise that PPO starts with."""
+
+    steps: int = 5_000
+    batch: int = 128
+    learning_rate: float = 1e-3
+    hidden: tuple[int, ...] = (128, 128)
+    log_std: float = -0.7
+
+
+def clone(
+    demonstrations: Sequence[Trajectory],
+    task: ContinuousTask,
+    seed: tuple[int, ...],
+    config: CloningConfig | None = None,
+) -> dict[str, NDArray[Any]]:
+    """The arrays of a cloned actor and its normalisation, to be a problem's `start`.
+
+    Minimises the squared error of the mean action on (observation, 0).
+    """
+    config = config or CloningConfig()
+    x, actions = transitions(demonstrations, task)
+    mean, std = x.mean(axis=0), np.maximum(x.std(axis=0), SMALLEST_STD)
+    mean[-1], std[-1] = 0.0, 1.0  # the zeroed input's spread says nothing
+    scaled = np.clip((x - mean) / std, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
+    rng = np.random.default_rng([*seed, CLONING])
+    shape = PPOConfig(hidden=config.hidden, initial_log_std=config.log_std)
+    actor = initial_params(x.shape[1], actions.shape[1], shape, rng)["actor"]
+    log_std = actor.pop("log_std")
+    order = rng.integers(len(x), size=(config.steps, config.batch)).astype(np.int32)
+    fitted = _fit(actor, scaled, actions.astype(np.float32), order, config.learning_rate)
+    if not all(np.isfinite(np.asarray(v)).all() for v in fitted.values()):
+        raise InvalidInput("cloning did not stay finite: look at the demonstrations' values")
+    return {
+        **{f"actor/{k}": np.asarray(v) for k, v in fitted.items()},
+        "actor/log_std": log_std,
+        "norm/mean": mean,
+        "norm/std": std,
+        "norm/count": np.array(float(len(x))),
+    }
+
+
+def transitions(
+    demonstrations: Sequence[Trajectory], task: ContinuousTask
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Inputs [n, o + 1] with a zero in the last column, and actions [n, a] in [-1, 1]."""
+    if not demonstrations:
+        raise InvalidInput("cloning needs at least one demonstration")
+    for i, t in enumerate(demonstrations):
+        if (t.observations.shape[1], t.actions.shape[1]) != (
+            task.observation_dim,
+            len(task.action_low),
+        ):
+            raise InvalidInput(
+                f"demonstration {i} has observations {t.observations.shape} and actions "
+                f"{t.actions.shape}: not those of {task.name}"
+            )
+    seen = np.concatenate([t.observations[:-1] for t in demonstrations])
+    taken = np.concatenate([t.actions for t in demonstrations])
+    inputs = np.column_stack([seen, np.zeros(len(seen))])
+    return inputs, from_environment(taken, task.action_low, task.action_high)
+
+
+@partial(jax.jit, static_argnums=4)
+def _fit(actor: Params, x: jax.Array, actions: jax.Array, order: jax.Array, rate: float) -> Params:
+    """Adam with a rate that falls to 0, over minibatches order [steps, batch]."""
+    adam = optax.adam(optax.linear_schedule(rate, 0.0, len(order)))
+
+    def step(carry: tuple[Params, Any], rows: jax.Array) -> tuple[tuple[Params, Any], None]:
+        params, state = carry
+
+        def loss(p: Params) -> jax.Array:
+            return jnp.square(network(p, x[rows]) - actions[rows]).mean()
+
+        updates, state = adam.update(jax.grad(loss)(params), state)
+        return (optax.apply_updates(params, updates), state), None
+
+    (actor, _), _ = jax.lax.scan(step, (actor, adam.init(actor)), order)
+    return actor

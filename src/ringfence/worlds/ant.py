@@ -1,0 +1,197 @@
+"""MuJoCo's Ant, many at once.
+
+The dynamics, observation, reward and termination are Gymnasium's Ant-v5 with
+`include_cfrc_ext_in_observation=False, contact_cost_weight=0`, stepped by `mujoco.batch` in C
+threads: bit for bit the same numbers at any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import mujoco
+import mujoco.batch
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array, Feature, Trajectory
+from ringfence.worlds.rollouts import (
+    Collector,
+    CollectorSpec,
+    GroupedCollector,
+    LocalCollector,
+    Step,
+)
+
+FEATURES = (Feature("x", "m"), Feature("y", "m"), Feature("speed", "m/s"))
+
+FRAME_SKIP = 5
+CONTROL_COST = 0.5
+SURVIVAL_REWARD = 1.0
+HEALTHY_Z = (0.2, 1.0)
+RESET_NOISE = 0.1
+TORSO = 1
+#: Ants that act together in one thread, whatever the number of threads.
+GROUP = 16
+NQ, NV, NU = 15, 14, 8
+
+
+@cache
+def model() -> mujoco.MjModel:
+    """Gymnasium's Ant, read from its own file (rendering packages are not needed for that)."""
+    spec = find_spec("gymnasium")
+    if spec is None or spec.origin is None:
+        raise InvalidInput("the Ant's model is part of gymnasium, which is not installed")
+    return mujoco.MjModel.from_xml_path(
+        str(Path(spec.origin).parent / "envs" / "mujoco" / "assets" / "ant.xml")
+    )
+
+
+@dataclass(frozen=True)
+class AntTask:
+    """Walk along `direction` (a unit vector in the plane) for `horizon` steps of 0.05 s.
+
+    `threads` are the simulator's; the results do not depend on them.
+    """
+
+    direction: tuple[float, float] = (1.0, 0.0)
+    horizon: int = 1000
+    threads: int = field(default=2, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if abs(float(np.hypot(*self.direction)) - 1) > 1e-9:
+            raise InvalidInput(f"the Ant's direction must have length 1, got {self.direction}")
+        if self.threads < 1:
+            raise InvalidInput(f"the Ant needs at least one thread, got {self.threads}")
+
+    @property
+    def name(self) -> str:
+        if self.direction == (1.0, 0.0):
+            return "ant"
+        return f"ant({self.direction[0]:.4g}, {self.direction[1]:.4g})"
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        return FEATURES
+
+    @property
+    def observation_dim(self) -> int:
+        return NQ - 2 + NV
+
+    @property
+    def action_low(self) -> Array:
+        return -np.ones(NU)
+
+    @property
+    def action_high(self) -> Array:
+        return np.ones(NU)
+
+    def simulator(self, copies: int) -> AntSimulator:
+        return AntSimulator(self, copies, self.threads)
+
+    def collector(self, spec: CollectorSpec) -> Collector:
+        groups = [
+            LocalCollector(
+                self,
+                AntSimulator(self, min(GROUP, spec.copies - first), threads=1),
+                spec,
+                first,
+                spec.copies,
+            )
+            for first in range(0, spec.copies, GROUP)
+        ]
+        return GroupedCollector(groups, self.threads)
+
+    def states_of(self, trajectory: Trajectory) -> Array:
+        """The states that a trajectory reached, [T, 29], to start episodes from.
+
+        The observation has all of (qpos, qvel) but x and y, which are features of the
+        transition into that state.
+        """
+        xy, seen = trajectory.features[:, :2], trajectory.observations[1:]
+        if seen.shape[1] != self.observation_dim or trajectory.features.shape[1] != len(FEATURES):
+            raise InvalidInput(
+                f"these demonstrations are not {self.name}'s: observations "
+                f"{trajectory.observations.shape}, features {trajectory.features.shape}"
+            )
+        return np.hstack([xy, seen])
+
+
+class AntSimulator:
+    """`copies` Ants that step together. A step never resets: `reset` and `place` do."""
+
+    def __init__(self, task: AntTask, copies: int, threads: int = 1) -> None:
+        self.copies = copies
+        self._direction = np.array(task.direction)
+        self._dt = model().opt.timestep * FRAME_SKIP
+        self._batch = mujoco.batch.Batch(model(), copies, threads)
+        self._qpos, self._qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
+        # qpos and qvel lie side by side in a state's row.
+        at = int((self._qpos.ctypes.data - self._batch.state.ctypes.data) // 8)
+        self._state = self._batch.state[:, at : at + NQ + NV]
+        assert np.shares_memory(self._state[:, NQ:], self._qvel)
+        self._ctrl, self._xpos = self._batch.bind("ctrl"), self._batch.bind("xpos")
+        # Where the torso was after the last step. Ant-v5 takes velocities from xpos, which
+        # lags qpos by a part of a substep; it is no part of MuJoCo's state, so it is kept here.
+        self._xy = np.zeros((copies, 2))
+
+    def reset(self, which: NDArray[np.intp], rngs: Sequence[np.random.Generator]) -> Array:
+        """Ant-v5's random start for the copies `which`, one generator each -> [copies, 27]."""
+        init = model().qpos0
+        states = [
+            np.concatenate(
+                [
+                    init + rng.uniform(-RESET_NOISE, RESET_NOISE, NQ),
+                    RESET_NOISE * rng.standard_normal(NV),
+                ]
+            )
+            for rng in rngs
+        ]
+        return self.place(which, np.array(states).reshape(-1, NQ + NV))
+
+    def place(self, which: NDArray[np.intp], states: Array) -> Array:
+        """Put the copies `which` into states [n, 29] = (qpos, qvel) -> observations of all."""
+        if len(which):
+            self._batch.reset(which, stage=mujoco.mjtStage.mjSTAGE_NONE.value)
+            self._qpos[which], self._qvel[which] = states[:, :NQ], states[:, NQ:]
+            self._batch.forward(which)
+            self._xy[which] = self._xpos[which, TORSO, :2]
+        return self._observe()
+
+    def step(self, actions: Array) -> Step:
+        """actions [copies, 8] -> what the step led to, before any reset."""
+        self._ctrl[:] = actions
+        self._batch.step(nstep=FRAME_SKIP)
+        xy = self._xpos[:, TORSO, :2].copy()
+        velocity = (xy - self._xy) / self._dt
+        self._xy = xy
+        z = self._qpos[:, 2]
+        healthy = np.isfinite(self._state).all(axis=1) & (z >= HEALTHY_Z[0]) & (z <= HEALTHY_Z[1])
+        forward = velocity @ self._direction
+        control = CONTROL_COST * np.square(actions).sum(axis=1)
+        features = np.empty((self.copies, len(FEATURES)))
+        features[:, :2] = self._qpos[:, :2]
+        np.hypot(velocity[:, 0], velocity[:, 1], out=features[:, 2])
+        rewards = forward + SURVIVAL_REWARD * healthy - control
+        return Step(self._observe(), rewards, features, ~healthy)
+
+    def save(self) -> dict[str, Array]:
+        """Everything that the next step depends on."""
+        return {"state": self._batch.state.copy(), "xy": self._xy.copy()}
+
+    def restore(self, saved: Mapping[str, Array]) -> Array:
+        """Back to a saved state -> observations [copies, 27]."""
+        self._batch.state[:] = saved["state"]
+        self._xy = saved["xy"].copy()
+        return self._observe()
+
+    def close(self) -> None:
+        pass
+
+    def _observe(self) -> Array:
+        return np.array(self._state[:, 2:], np.float64)

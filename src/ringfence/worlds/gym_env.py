@@ -1,0 +1,198 @@
+"""Anyone's Gymnasium environment with Box observations and actions, as a task.
+
+The environment is named by its registered id or by "module:function" (a function that makes
+one). Its features are declared: a key of the environment's `info`, or a function of the
+transition. Copies run in Gymnasium's own SyncVectorEnv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from numpy.typing import NDArray
+
+from ringfence.errors import InvalidInput, SolverFailed
+from ringfence.objects import Array, Feature
+from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, Step
+
+#: (observations [N, o], actions [N, a], next observations [N, o]) -> features [N, d]
+TransitionFeatures = Callable[[Array, Array, Array], Array]
+
+
+@dataclass(frozen=True)
+class GymTask:
+    """A Gymnasium environment as a task.
+
+    features: names and units; a feature's value is info[name] after the step, unless
+    `transition` computes all of them. horizon: steps of an episode, by default the registered
+    limit. A saved state is the start's seed and the actions since: exact for any environment
+    whose steps depend on nothing else.
+    """
+
+    env: str
+    features: tuple[Feature, ...]
+    transition: TransitionFeatures | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        spaces = self._spaces
+        for name, space in (("observations", spaces[0]), ("actions", spaces[1])):
+            if not isinstance(space, Box) or len(space.shape) != 1:
+                raise InvalidInput(f"{self.env}: {name} must be a flat Box, got {space}")
+        if not np.isfinite([self.action_low, self.action_high]).all():
+            raise InvalidInput(f"{self.env}: the box of actions must be bounded")
+        if not self.features:
+            raise InvalidInput(f"{self.env}: declare at least one feature for the constraint")
+
+    @property
+    def name(self) -> str:
+        return self.env
+
+    @property
+    def horizon(self) -> int:
+        limit = self.steps or self._spaces[2]
+        if limit is None:
+            raise InvalidInput(f"{self.env} has no registered episode length: give `steps`")
+        return limit
+
+    @property
+    def observation_dim(self) -> int:
+        return int(self._spaces[0].shape[0])
+
+    @property
+    def action_low(self) -> Array:
+        return np.asarray(self._spaces[1].low, np.float64)
+
+    @property
+    def action_high(self) -> Array:
+        return np.asarray(self._spaces[1].high, np.float64)
+
+    def simulator(self, copies: int) -> GymSimulator:
+        return GymSimulator(self, copies)
+
+    def collector(self, spec: CollectorSpec) -> Collector:
+        if spec.starts is not None:
+            raise InvalidInput(f"{self.env}: a Gymnasium environment can't start at given states")
+        return LocalCollector(self, self.simulator(spec.copies), spec)
+
+    def make(self) -> gymnasium.Env[Any, Any]:
+        """One environment, without a time limit of its own where Gymnasium added one."""
+        module, _, function = self.env.partition(":")
+        try:
+            if function and not _is_registered(self.env):
+                made = getattr(import_module(module), function)()
+            else:
+                made = gymnasium.make(self.env, max_episode_steps=-1)
+        except (gymnasium.error.Error, ImportError, AttributeError) as error:
+            raise InvalidInput(f"can't make the environment {self.env!r}: {error}") from error
+        return cast("gymnasium.Env[Any, Any]", made)
+
+    @cached_property
+    def _spaces(self) -> tuple[Any, Any, int | None]:
+        """Observation space, action space and the registered limit of steps."""
+        env = self.make()
+        env.close()
+        registered = gymnasium.registry.get(self.env)
+        limit = registered.max_episode_steps if registered is not None else None
+        return env.observation_space, env.action_space, limit
+
+
+def _is_registered(name: str) -> bool:
+    return name in gymnasium.registry
+
+
+class GymSimulator:
+    """Copies of a GymTask in one SyncVectorEnv that never resets by itself."""
+
+    def __init__(self, task: GymTask, copies: int) -> None:
+        self.copies, self._task = copies, task
+        self._envs = SyncVectorEnv([task.make] * copies, autoreset_mode=AutoresetMode.DISABLED)
+        self._seeds = np.zeros(copies, np.int64)
+        self._actions: list[list[Array]] = [[] for _ in range(copies)]
+        self._seen = np.zeros((copies, task.observation_dim))
+        self._ended = np.ones(copies, np.bool_)
+
+    def reset(self, which: NDArray[np.intp], rngs: Sequence[np.random.Generator]) -> Array:
+        if len(which):
+            self._seeds[which] = [int(r.integers(2**31)) for r in rngs]
+            self._begin(which)
+        return self._seen.copy()
+
+    def place(self, which: NDArray[np.intp], states: Array) -> Array:
+        if len(which):
+            raise InvalidInput(f"{self._task.name}: can't start at given states")
+        return self._seen.copy()
+
+    def step(self, actions: Array) -> Step:
+        self._begin(np.flatnonzero(self._ended))  # a copy that ended and wasn't reset starts over
+        before, dtype = self._seen.copy(), self._envs.single_action_space.dtype
+        seen, rewards, terminated, truncated, info = self._envs.step(actions.astype(dtype))
+        if np.shape(seen) != before.shape:
+            raise SolverFailed(
+                f"{self._task.name} returned observations of shape {np.shape(seen)}, "
+                f"not {before.shape}"
+            )
+        self._seen = np.array(seen, np.float64)
+        self._ended = terminated | truncated
+        for past, action in zip(self._actions, actions, strict=True):
+            past.append(action)
+        features = self._features(before, actions, info)
+        return Step(self._seen.copy(), rewards.astype(np.float64), features, terminated, truncated)
+
+    def save(self) -> dict[str, Array]:
+        saved: dict[str, Array] = {"seeds": self._seeds.astype(np.float64)}
+        shape = (-1, len(self._task.action_low))
+        for i, actions in enumerate(self._actions):
+            saved[f"actions{i}"] = np.array(actions).reshape(shape)
+        return saved
+
+    def restore(self, saved: Mapping[str, Array]) -> Array:
+        self._seeds = saved["seeds"].astype(np.int64)
+        self._begin(np.arange(self.copies))
+        dtype = self._envs.single_action_space.dtype
+        for i, env in enumerate(self._envs.envs):
+            for action in saved[f"actions{i}"]:
+                self._seen[i] = env.step(action.astype(dtype))[0]
+            self._actions[i] = list(saved[f"actions{i}"])
+        return self._seen.copy()
+
+    def close(self) -> None:
+        self._envs.close()
+
+    def _begin(self, which: NDArray[np.intp]) -> None:
+        if not len(which):
+            return
+        mask = np.zeros(self.copies, np.bool_)
+        mask[which] = True
+        seeds: list[int | None] = [int(s) for s in self._seeds]
+        # Not the vector environment's joined observations: after `restore` they are stale.
+        self._envs.reset(seed=seeds, options={"reset_mask": mask})
+        for i in which:
+            self._seen[i] = self._envs._env_obs[i]
+            self._actions[i] = []
+        self._ended[which] = False
+
+    def _features(self, before: Array, actions: Array, info: Mapping[str, Any]) -> Array:
+        task, shape = self._task, (self.copies, len(self._task.features))
+        if task.transition is not None:
+            phi = np.asarray(task.transition(before, actions, self._seen), np.float64)
+            if phi.shape != shape:
+                raise SolverFailed(
+                    f"the feature function of {task.name} returned shape {phi.shape}, not {shape}"
+                )
+            return phi
+        missing = [f.name for f in task.features if f.name not in info]
+        if missing:
+            raise InvalidInput(
+                f"{task.name} has no info key {missing[0]!r} for a feature; after a step it has "
+                f"{', '.join(k for k in info if not k.startswith('_')) or 'none'}"
+            )
+        return np.column_stack([np.asarray(info[f.name], np.float64) for f in task.features])

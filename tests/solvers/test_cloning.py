@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ringfence.constraints.linear import parse_inequality
+from ringfence.errors import InvalidInput
+from ringfence.objects import Problem, Trajectory
+from ringfence.solvers.cloning import CloningConfig, clone
+from ringfence.solvers.ppo import PPOConfig, first_learner
+from ringfence.worlds.ant import AntTask
+from ringfence.worlds.rollouts import Actor
+
+
+def demonstrations(count: int = 3, steps: int = 200) -> list[Trajectory]:
+    """An "expert" that acts by a smooth function of its observation."""
+    rng = np.random.default_rng(0)
+    direction = rng.standard_normal((27, 8)) / 6
+    runs = []
+    for _ in range(count):
+        seen = rng.standard_normal((steps + 1, 27))
+        runs.append(
+            Trajectory(
+                seen,
+                np.tanh(seen[:-1] @ direction),
+                np.ones(steps),
+                rng.standard_normal((steps, 3)),
+                terminated=False,
+            )
+        )
+    return runs
+
+
+def test_clone_does_what_the_demonstrations_do():
+    demos = demonstrations(count=10)
+    start = clone(demos[:-1], AntTask(), (0,), CloningConfig(steps=3000))
+    inputs = np.column_stack([demos[-1].observations[:-1], np.zeros(200)])
+    error = np.square(Actor(start).mean(inputs) - demos[-1].actions).mean()
+    assert error < 0.3 * np.square(demos[-1].actions).mean()
+
+
+def test_same_seed_same_bytes_and_demonstrations_untouched():
+    demos = demonstrations()
+    copies = [(t.observations.copy(), t.actions.copy(), t.features.copy()) for t in demos]
+    for t in demos:
+        for array in (t.observations, t.actions, t.features):
+            array.flags.writeable = False
+    one = clone(demos, AntTask(), (0,), CloningConfig(steps=20))
+    two = clone(demos, AntTask(), (0,), CloningConfig(steps=20))
+    other = clone(demos, AntTask(), (1,), CloningConfig(steps=20))
+    assert all(np.array_equal(one[k], two[k]) for k in one)
+    assert not np.array_equal(one["actor/w0"], other["actor/w0"])
+    for t, (seen, taken, phi) in zip(demos, copies, strict=True):
+        assert np.array_equal(t.observations, seen)
+        assert np.array_equal(t.actions, taken)
+        assert np.array_equal(t.features, phi)
+
+
+def test_augmented_input_is_zero_in_cloning_so_features_do_not_matter():
+    demos = demonstrations()
+    changed = [
+        Trajectory(t.observations, t.actions, t.rewards, t.features + 100, t.terminated)
+        for t in demos
+    ]
+    one = clone(demos, AntTask(), (0,), CloningConfig(steps=20))
+    two = clone(changed, AntTask(), (0,), CloningConfig(steps=20))
+    assert all(np.array_equal(one[k], two[k]) for k in one)
+
+
+def test_a_clone_is_a_start_for_ppo():
+    task = AntTask()
+    start = clone(demonstrations(), task, (0,), CloningConfig(steps=20))
+    constraint = parse_inequality("speed <= 0.75", task.features)
+    learner = first_learner(Problem(task, constraint, 20.0, start, (0,)), task, PPOConfig())
+    assert np.array_equal(learner.policy()["actor/w0"], start["actor/w0"])
+    assert np.array_equal(learner.statistics.mean, start["norm/mean"])
+
+
+def test_demonstrations_of_another_task_are_refused():
+    wrong = Trajectory(
+        np.zeros((3, 5)), np.zeros((2, 8)), np.zeros(2), np.zeros((2, 3)), terminated=False
+    )
+    with pytest.raises(InvalidInput, match="demonstration 0"):
+        clone([wrong], AntTask(), (0,))
+    with pytest.raises(InvalidInput, match="at least one"):
+        clone([], AntTask(), (0,))

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ringfence.constraints.linear import LinearConstraint, parse_inequality
+from ringfence.errors import InvalidInput, SolverFailed
+from ringfence.objects import Feature, Problem
+from ringfence.solvers import ppo
+from ringfence.solvers.ppo import PPO, Multiplier, PPOConfig, Statistics, next_multiplier
+from ringfence.worlds.ant import AntTask
+from ringfence.worlds.rollouts import CollectorSpec, LocalCollector, Step
+
+SMALL = PPOConfig(
+    env_steps=1024,
+    copies=8,
+    steps=16,
+    batch=64,
+    passes=2,
+    evaluation_episodes=2,
+    checkpoint_every=1,
+)
+
+
+# A point on a line, for what needs no Ant: reward is its speed, features are (x, speed).
+
+
+@dataclass(frozen=True)
+class Line:
+    """Speed = action; `poison` makes one quantity NaN at a step."""
+
+    poison: str = ""
+    poison_step: int = 20
+    features: tuple[Feature, ...] = (Feature("x", "m"), Feature("speed", "m/s"))
+    horizon: int = 50
+    observation_dim: int = 2
+    name: str = "line"
+
+    @property
+    def action_low(self):
+        return -np.ones(1)
+
+    @property
+    def action_high(self):
+        return np.ones(1)
+
+    def collector(self, spec: CollectorSpec):
+        return LocalCollector(self, LineSimulator(self, spec.copies), spec)
+
+
+class LineSimulator:
+    def __init__(self, task: Line, copies: int) -> None:
+        self.copies, self._task = copies, task
+        self._x, self._clock = np.zeros(copies), 0
+
+    def reset(self, which, rngs):
+        self._x[which] = [0.1 * r.standard_normal() for r in rngs]
+        return self._observe()
+
+    def place(self, which, states):
+        self._x[which] = states[:, 0]
+        return self._observe()
+
+    def step(self, actions):
+        self._clock += 1
+        self._x += 0.1 * actions[:, 0]
+        reward, features = actions[:, 0].copy(), np.column_stack([self._x, actions[:, 0]])
+        observation, poison = self._observe(), self._task.poison
+        if self._clock == self._task.poison_step:
+            {"observation": observation, "reward": reward, "feature": features}.get(
+                poison, np.empty(1)
+            )[0] = np.nan
+        return Step(observation, reward, features, np.abs(self._x) > 100)
+
+    def save(self):
+        return {"x": self._x.copy(), "clock": np.array([float(self._clock)])}
+
+    def restore(self, saved):
+        self._x, self._clock = saved["x"].copy(), int(saved["clock"][0])
+        return self._observe()
+
+    def close(self):
+        pass
+
+    def _observe(self):
+        return np.column_stack([self._x, np.ones(self.copies)])
+
+
+def line_problem(delta: float = 5.0, **task) -> Problem:
+    line = Line(**task)
+    return Problem(line, parse_inequality("speed <= 0.3", line.features), delta, None, (0,))
+
+
+def ant_problem(threads: int = 2, seed: int = 0) -> Problem:
+    task = AntTask(threads=threads, horizon=30)
+    constraint = parse_inequality("speed <= 0.75", task.features)
+    return Problem(task, constraint, 20.0, None, (seed,))
+
+
+def same_arrays(one, two) -> bool:
+    return one.keys() == two.keys() and all(np.array_equal(one[k], two[k]) for k in one)
+
+
+def test_learns_to_go_as_fast_as_the_constraint_allows():
+    # log(1 + relu(v - 0.3)) * 50 steps <= 5 allows a mean speed of about 0.4; free is 1.
+    config = replace(SMALL, env_steps=40_000, passes=8, learning_rate=1e-3, steps=32, gain_i=0.01)
+    result = PPO(config).solve(line_problem())
+    cost = np.mean([line_problem().constraint.cost(t.features).sum() for t in result.stochastic])
+    speed = np.mean([t.features[:, 1].mean() for t in result.stochastic])
+    assert cost <= 6.5
+    assert 0.15 < speed < 0.5
+    assert result.solution.lam > 0
+    free = PPO(config).solve(line_problem(delta=1000.0))
+    assert np.mean([t.features[:, 1].mean() for t in free.deterministic]) > 0.8
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_same_seed_same_bytes_at_any_number_of_threads(overlap):
+    config = replace(SMALL, overlap=overlap, env_steps=512)
+    solutions = [PPO(config)(ant_problem(threads)) for threads in (1, 2)]
+    assert same_arrays(solutions[0].policy, solutions[1].policy)
+    assert np.array_equal(solutions[0].behaviour.features, solutions[1].behaviour.features)
+    other = PPO(config)(ant_problem(seed=1))
+    assert not same_arrays(solutions[0].policy, other.policy)
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("at", [1, 3, 7])
+def test_killed_solve_resumes_to_the_same_bytes(tmp_path: Path, at: int, overlap: bool):
+    def kill(record):
+        if record.update == at:
+            raise Killed
+
+    config, folder = replace(SMALL, overlap=overlap, checkpoint_every=2), tmp_path / "c"
+    whole = PPO(config).solve(ant_problem())
+    with pytest.raises(Killed):
+        PPO(config, checkpoint=folder, progress=kill).solve(ant_problem())
+    resumed = PPO(config, checkpoint=folder).solve(ant_problem())
+    assert same_arrays(whole.solution.policy, resumed.solution.policy)
+    assert whole.records == resumed.records
+    assert np.array_equal(whole.stochastic[0].rewards, resumed.stochastic[0].rewards)
+    assert [p.name for p in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_checkpoint_of_another_problem_is_refused(tmp_path: Path):
+    PPO(SMALL, checkpoint=tmp_path / "c").solve(line_problem())
+    with pytest.raises(InvalidInput, match="another problem"):
+        PPO(SMALL, checkpoint=tmp_path / "c").solve(line_problem(delta=6.0))
+
+
+@pytest.mark.parametrize("poison", ["observation", "reward"])
+def test_nan_from_the_simulator_is_named_with_its_step(poison, tmp_path: Path):
+    # step 20 of 8 copies; an observation is seen one step later than it was made
+    first = 20 * 8 if poison == "observation" else 19 * 8
+    with pytest.raises(SolverFailed, match=rf"{poison} is nan at environment step {first} "):
+        PPO(SMALL, checkpoint=tmp_path / "c").solve(line_problem(poison=poison))
+    assert all(not p.name.startswith(".") for p in tmp_path.iterdir())
+
+
+def test_nan_in_cost_gradient_and_multiplier_is_named(monkeypatch):
+    problem = line_problem()
+
+    class BadCost(LinearConstraint):
+        def cost(self, phi):
+            return np.full(len(phi), np.nan)
+
+    c = problem.constraint
+    bad = BadCost(c.features, c.weights, c.offset)
+    with pytest.raises(SolverFailed, match="cost is nan at environment step 0"):
+        PPO(SMALL)(replace(problem, constraint=bad))
+    start = {"actor/log_std": np.full(1, 100.0, np.float32)}
+    with pytest.raises(SolverFailed, match=r"gradient of the actor is (nan|inf)"):
+        PPO(SMALL)(replace(problem, start=start))
+    monkeypatch.setattr(ppo, "next_multiplier", lambda *_: Multiplier(lam=float("nan")))
+    with pytest.raises(SolverFailed, match="multiplier is nan at environment step 0"):
+        PPO(SMALL)(problem)
+
+
+def test_wrong_use_is_refused_before_the_first_step():
+    problem = line_problem()
+    with pytest.raises(InvalidInput, match="no feature 'height'"):
+        parse_inequality("height <= 1", problem.task.features)
+    speed_only = parse_inequality("speed <= 1", (Feature("speed", "m/s"),))
+    with pytest.raises(InvalidInput, match="constraint is over speed, but task 'line'"):
+        PPO(SMALL)(replace(problem, constraint=speed_only))
+    with pytest.raises(InvalidInput, match="not a multiple"):
+        replace(SMALL, batch=100)
+    with pytest.raises(InvalidInput, match="start_share"):
+        PPO(replace(SMALL, start_share=0.5))(problem)
+    with pytest.raises(InvalidInput, match="shape"):
+        PPO(SMALL)(replace(problem, start={"actor/w0": np.zeros((2, 2))}))
+
+
+def test_advantages_are_the_sums_of_discounted_errors():
+    rng = np.random.default_rng(0)
+    r, V, V_next = rng.standard_normal((3, 6, 2))
+    ended = np.zeros((6, 2), bool)
+    ended[3, 0] = True
+    A = np.asarray(ppo.advantages(r, V, V_next, ended, 0.9, 0.8))
+    errors = r + 0.9 * V_next - V
+    for n, t, last in ((0, 1, 3), (0, 4, 5), (1, 0, 5)):
+        expected = sum(0.72 ** (k - t) * errors[k, n] for k in range(t, last + 1))
+        assert A[t, n] == pytest.approx(expected, rel=1e-5)
+
+
+def test_pid_multiplier_reacts_integrates_and_does_not_wind_up():
+    config = PPOConfig(gain_p=0.05, gain_i=0.0005, gain_d=0.1, error_clip=20.0, margin=0)
+    m = next_multiplier(Multiplier(), 30.0, 20.0, config)
+    assert m.lam == pytest.approx(0.05 * 10 + 0.0005 * 10)
+    m = next_multiplier(m, 35.0, 20.0, config)
+    assert m.lam == pytest.approx(0.05 * 15 + 0.0005 * 25 + 0.1 * 5)
+    for _ in range(100):
+        m = next_multiplier(m, 5000.0, 20.0, config)
+    assert m.integral < 100 * 0.0005 * 20 + 0.1
+    for _ in range(3):
+        m = next_multiplier(m, 0.0, 20.0, config)
+    assert m.lam < 0.2
+
+
+def test_classical_multiplier_is_projected_gradient_ascent():
+    config = PPOConfig(multiplier="gradient", gradient_rate=0.01, margin=0)
+    m = next_multiplier(Multiplier(lam=0.1), 30.0, 20.0, config)
+    assert m.lam == pytest.approx(0.2)
+    assert next_multiplier(m, 0.0, 100.0, config).lam == 0
+
+
+def test_statistics_are_those_of_all_inputs_together():
+    x = np.random.default_rng(0).normal(3, 2, (5, 4, 3))
+    s = Statistics(np.zeros(3), np.ones(3))
+    for part in x:
+        s = s.add(part)
+    np.testing.assert_allclose(s.mean, x.reshape(-1, 3).mean(axis=0))
+    np.testing.assert_allclose(s.std, x.reshape(-1, 3).std(axis=0))
+
+
+def test_stop_rule_ends_a_solve_early():
+    config = replace(SMALL, stop_reward=-1e9, stop_window=2)
+    result = PPO(config).solve(line_problem(delta=1000.0))
+    assert len(result.records) == 2
+    assert result.solution.env_steps == 2 * config.rollout
+
+
+def test_episodes_can_start_at_demonstrated_states():
+    spec = CollectorSpec(8, lambda p: p[:, 1], (0,), starts=np.array([[7.0]]), start_share=0.5)
+    collector = Line().collector(spec)
+    chunk = collector.collect(ppo.first_learner(line_problem(), Line(), SMALL).policy(), 4, 0)
+    at_seven = chunk.inputs[0, :, 0] == 7.0
+    assert 0 < at_seven.sum() < 8
+
+
+def test_truncated_episodes_are_bootstrapped_and_counted_once():
+    collector = Line().collector(CollectorSpec(4, lambda p: p[:, 1], (0,)))
+    policy = ppo.first_learner(line_problem(), Line(), SMALL).policy()
+    chunk = collector.collect(policy, 100, 0)
+    assert chunk.truncated.sum() == len(chunk.final_at) == len(chunk.lengths) == 8
+    assert sorted(chunk.lengths.astype(int)) == [13, 25, 38, 50, 50, 50, 50, 50][:8] or set(
+        chunk.lengths.astype(int)
+    ) <= {13, 25, 26, 37, 38, 50}
+    t, n = chunk.final_at[0]
+    assert chunk.inputs[t + 1, n, -1] == 0  # the augmentation is 0 at a start
+    assert chunk.final_inputs[0, -1] == chunk.features[t, n, 1]
