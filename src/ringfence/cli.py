@@ -136,9 +136,13 @@ def _demos(sub: Any) -> None:
 def _solve(sub: Any) -> None:
     about = "constrained RL for one task under a given constraint"
     one = _command(
-        sub, "solve", commands.solve, about, 'solve --task 0 --constraint "col <= 8" --out answer'
+        sub,
+        "solve",
+        commands.solve,
+        about,
+        'solve --world ant --constraint "speed <= 0.75" --delta 20 --out runs/ant',
     )
-    _world(one)
+    _world(one, more="'ant' (MuJoCo), 'ant-bullet' (PyBullet), ")
     one.add_argument("--task", default="0", help="the task's number or name")
     one.add_argument(
         "--constraint",
@@ -147,7 +151,11 @@ def _solve(sub: Any) -> None:
         "feature names, such as 'row - col <= 4'",
     )
     one.add_argument(
-        "--delta", type=float, help="limit on an episode's cost (default: as saved, 0)"
+        "--delta", type=float, help="limit on an episode's cost (default: as saved, 0; Ant: 20)"
+    )
+    one.add_argument("--steps", type=int, default=1_000_000, help="Ant: environment steps")
+    one.add_argument(
+        "--multiplier", choices=("pid", "gradient"), default="pid", help="Ant: how lam is moved"
     )
     _solver(one, ("soft", "lp", "gradient", "pid"))
     _seed(one)
@@ -239,21 +247,33 @@ def _report_and_resume(sub: Any) -> None:
 def _reproduce_and_bench(sub: Any) -> None:
     about = "an experiment from nothing to tables and figures"
     one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
-    one.add_argument("experiment", choices=("grid",), help="grid: the paper's maze, exactly")
-    one.add_argument("--seeds", type=int, default=10, help="how many seeds")
+    one.add_argument(
+        "experiment",
+        choices=("grid", "experts"),
+        help="grid: the paper's maze, exactly; experts: constrained RL on the Ant",
+    )
+    one.add_argument("--seeds", type=int, help="how many seeds (default: grid 10, experts 3)")
+    one.add_argument(
+        "--world", choices=("ant", "ant-bullet"), default="ant", help="experts: the simulator"
+    )
     one.add_argument(
         "--out", type=Path, help="folder for tables and figures (default: results/...)"
     )
 
     about = "speed, measured"
     bench = _command(sub, "bench", commands.bench, about, "bench exact --out bench.json")
-    bench.add_argument("what", choices=("exact",), help="exact: finite worlds")
-    bench.add_argument("--budget", type=float, default=60.0, help="stop when a game takes this, s")
+    bench.add_argument(
+        "what", choices=("exact", "crl"), help="exact: finite worlds; crl: training on the Ant"
+    )
+    bench.add_argument(
+        "--budget", type=float, default=60.0, help="exact: stop when a game takes this, s"
+    )
     bench.add_argument("--out", type=Path, help="file for bench.json")
 
 
-def _world(one: Parser, default: str | None = "maze") -> None:
-    one.add_argument("--world", default=default, help="'maze' (built in) or the path of a text map")
+def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:
+    words = f"'maze' (built in), {more}or the path of a text map"
+    one.add_argument("--world", default=default, help=words)
     one.add_argument("--horizon", type=int, help="steps of an episode (default: from the map)")
     one.add_argument("--slip", type=float, default=0.0, help="chance of a random move")
     one.add_argument("--reward", choices=("goal", "exp-distance"), default="goal")

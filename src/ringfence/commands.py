@@ -113,7 +113,10 @@ def require_workers(workers: int) -> None:
 
 def resume(options: Namespace) -> None:
     require_workers(options.workers)
-    finish(options.run, options.workers)
+    if (options.run / "solve.toml").is_file():
+        finish_training(options.run)
+    else:
+        finish(options.run, options.workers)
 
 
 def finish(run: Path, workers: int) -> None:
@@ -142,6 +145,9 @@ def finish(run: Path, workers: int) -> None:
 
 
 def solve(options: Namespace) -> None:
+    if options.world in ("ant", "ant-bullet"):
+        train(options)
+        return
     from ringfence.runs.single import solve_one
 
     answer = solve_one(
@@ -157,6 +163,43 @@ def solve(options: Namespace) -> None:
     print(f"{answer['task']} under {answer['constraint']['description']}")
     print_numbers(answer, ("reward", "cost", "delta", "lam", "true_cost", "length"))
     print(f"saved to {options.out}")
+
+
+def train(options: Namespace) -> None:
+    """`solve` on the Ant: PPO with a controlled multiplier."""
+    from ringfence.runs import train as training
+    from ringfence.solvers.ppo import PPOConfig
+
+    constraint = options.constraint
+    if constraint == "truth":
+        raise InvalidInput(
+            "the Ant has no truth of its own; state a constraint, such as "
+            '--constraint "speed <= 0.75" or --constraint "0.5 x - y <= 0", or none'
+        )
+    config = training.TrainConfig(
+        command=options.command_line,
+        seed=options.seed,
+        world=options.world,
+        constraint=constraint,
+        delta=20.0 if options.delta is None else options.delta,
+        ppo=PPOConfig(env_steps=options.steps, multiplier=options.multiplier),
+    )
+    training.create(options.out, config)
+    finish_training(options.out)
+
+
+def finish_training(run: Path) -> None:
+    from ringfence.progress import TrainingProgress
+    from ringfence.runs.train import drive
+
+    with TrainingProgress() as progress:
+        summary = drive(run, progress)
+    print(f"{summary['world']} under {summary['constraint']['description']}")
+    print_numbers(summary, ("delta", "lam", "env_steps"))
+    for kind in ("stochastic", "deterministic"):
+        print(f"{kind} policy, mean of {summary[kind]['episodes']} episodes:")
+        print_numbers(summary[kind], ("reward", "length", "speed", "true_cost", "true_raw"))
+    print(f"saved to {run}")
 
 
 def transfer(options: Namespace) -> None:
@@ -210,18 +253,36 @@ def report(options: Namespace) -> None:
 
 
 def reproduce(options: Namespace) -> None:
-    if options.seeds < 1:
-        raise InvalidInput(f"--seeds must be at least 1, got {options.seeds}")
-    from ringfence.studies import tables
+    seeds = (
+        options.seeds if options.seeds is not None else 10 if options.experiment == "grid" else 3
+    )
+    if seeds < 1:
+        raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
+    if options.experiment == "experts":
+        from ringfence.studies import experts
 
-    out = options.out or Path("results/maze-grid")
-    tables.grid(out, options.seeds, options.command_line, print)
+        out = options.out or Path(f"results/experts-{experts.SIMULATOR[options.world]}")
+        experts.reproduce(options.world, out, seeds, options.command_line, print)
+    else:
+        from ringfence.studies import tables
+
+        out = options.out or Path("results/maze-grid")
+        tables.grid(out, seeds, options.command_line, print)
     print(f"saved to {out}")
 
 
 def bench(options: Namespace) -> None:
-    from ringfence import bench as benchmarks
     from ringfence.runs.files import write_json
+
+    if options.what == "crl":
+        from ringfence.bench_crl import bench_crl
+
+        numbers = bench_crl()
+        if options.out is not None:
+            write_json(options.out, numbers)
+            print(f"saved to {options.out}")
+        return
+    from ringfence import bench as benchmarks
 
     print(benchmarks.HEADER)
     rows = []

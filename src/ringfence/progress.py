@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+
+if TYPE_CHECKING:
+    from ringfence.solvers.ppo import Record
+
+QUIET_EVERY = 20  # updates between lines where there is no terminal
 
 
 class Progress:
@@ -60,4 +66,52 @@ def iteration_line(event: dict[str, Any]) -> str:
     if event["constraint"].get("iou") is not None:
         parts.append(f"IoU {event['constraint']['iou']:.3f}")
     parts.append(f"{event['seconds']:.1f} s")
+    return "  ".join(parts)
+
+
+class TrainingProgress:
+    """Called with a training's records: a live line on a terminal, else a line now and then."""
+
+    def __init__(self) -> None:
+        self.console = Console(highlight=False, soft_wrap=True)
+        self.live = self.console.is_terminal
+        self.status = self.console.status("compiling and first steps")
+        self.first: tuple[float, int] | None = None
+
+    def __enter__(self) -> TrainingProgress:
+        if self.live:
+            self.status.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.live:
+            self.status.stop()
+
+    def __call__(self, record: Record) -> None:
+        now = time.monotonic()
+        if self.first is None:
+            self.first = (now, record.env_steps)
+        line = training_line(record, now - self.first[0], record.env_steps - self.first[1])
+        if self.live:
+            self.status.update(line)
+        elif record.update % QUIET_EVERY == 0 or record.update == record.updates:
+            self.console.print(line)
+
+
+def training_line(record: Record, seconds: float, steps: int) -> str:
+    """Reward, cost against the limit, multiplier, speed and time left."""
+    parts = [f"update {record.update}/{record.updates}", f"{record.env_steps} steps"]
+    if record.reward is not None:
+        parts.append(f"reward {record.reward:.0f}")
+    parts.append(f"cost {record.cost:.1f} (limit {record.delta:g})")
+    parts.append(f"lam {record.lam:.3f}")
+    if steps > 0 and seconds > 0:
+        left = (record.updates - record.update) * record.env_steps / record.update * seconds / steps
+        parts.append(f"{steps / seconds:.0f} steps/s")
+        parts.append(f"{left / 60:.1f} min left")
     return "  ".join(parts)

@@ -45,7 +45,7 @@ STYLE = {
 
 
 @contextmanager
-def _canvas(width: float, height: float) -> Iterator[Any]:
+def canvas(width: float, height: float) -> Iterator[Any]:
     """A figure of that many inches, in this module's style whatever the user's settings are."""
     import matplotlib.style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -57,7 +57,7 @@ def _canvas(width: float, height: float) -> Iterator[Any]:
         yield figure
 
 
-def _bytes(figure: Any, suffix: str) -> bytes:
+def picture_bytes(figure: Any, suffix: str) -> bytes:
     """The picture without date or program name in it."""
     metadata: dict[str, dict[str, None]] = {
         ".png": {"Software": None},
@@ -80,11 +80,11 @@ def path_picture(
     """A PNG of some paths on a map with a constraint, and with the truth where it is known."""
     rows, cols = cost.shape
     width = 4.4
-    with _canvas(width, min(12.0, width * rows / cols + 0.5)) as figure:
+    with canvas(width, min(12.0, width * rows / cols + 0.5)) as figure:
         ax = figure.add_subplot()
         draw_map(ax, cost.shape, truth=walls, paths=paths, cost=cost, places=places)
         ax.set_title(_wrapped(title, 62), fontsize=8)
-        return _bytes(figure, ".png")
+        return picture_bytes(figure, ".png")
 
 
 def path_figure(
@@ -133,7 +133,7 @@ def maze_figure(
         raise InvalidInput("a maze figure needs at least one panel")
     rows = -(-len(panels) // columns)
     side = 2.5
-    with _canvas(side * columns, (side * shape[0] / shape[1] + 0.55) * rows) as figure:
+    with canvas(side * columns, (side * shape[0] / shape[1] + 0.55) * rows) as figure:
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for ax in axes[len(panels) :]:
             ax.set_axis_off()
@@ -153,7 +153,7 @@ def maze_figure(
             )
             ax.set_title(f"({chr(ord('a') + n)}) {panel.title}", fontsize=9)
             ax.set_xlabel(panel.note, fontsize=8)
-        write_file(path, _bytes(figure, path.suffix))
+        write_file(path, picture_bytes(figure, path.suffix))
     return path
 
 
@@ -166,11 +166,11 @@ def curve_figure(
     """Curves with their standard errors in one picture."""
     if not curves:
         raise InvalidInput("a figure of curves needs at least one curve")
-    with _canvas(5.2, 3.4) as figure:
+    with canvas(5.2, 3.4) as figure:
         ax = figure.add_subplot()
         draw_curves(ax, curves, xlabel, ylabel)
         ax.set_title(title)
-        write_file(path, _bytes(figure, path.suffix))
+        write_file(path, picture_bytes(figure, path.suffix))
     return path
 
 
@@ -181,7 +181,7 @@ def run_figure(run: Path, path: Path) -> Path:
     """The picture of a run's result: map, evidence and curves side by side."""
     data = read_run(run)
     labels = read_labels(data)
-    with _canvas(12.4 if labels is not None else 8.2, 4.9) as figure:
+    with canvas(12.4 if labels is not None else 8.2, 4.9) as figure:
         figure.suptitle(headline(data), x=0.01, ha="left", fontsize=13, fontweight="bold")
         shares = (1.2, 1.2, 0.95) if labels is not None else (1.2, 0.95)
         grid = figure.add_gridspec(2, len(shares), width_ratios=shares)
@@ -195,7 +195,7 @@ def run_figure(run: Path, path: Path) -> Path:
                 "dot allowed, P proven, figure: size of the conflict, ? unknown", fontsize=8
             )
         _run_curves(figure, grid, data)
-        write_file(path, _bytes(figure, path.suffix))
+        write_file(path, picture_bytes(figure, path.suffix))
     return path
 
 

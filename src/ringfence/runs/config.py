@@ -79,10 +79,15 @@ def to_toml(config: RunConfig) -> str:
         f"command = {_value(config.command)}",
         f"seed = {config.seed}",
     ]
-    for section in ("world", "demos", "game", "solver"):
-        lines += ["", f"[{section}]"]
-        lines += [f"{k} = {_value(v)}" for k, v in asdict(getattr(config, section)).items()]
+    for name in ("world", "demos", "game", "solver"):
+        lines += section_lines(name, getattr(config, name))
     return "\n".join(lines) + "\n"
+
+
+def section_lines(name: str, config: Any) -> list[str]:
+    """One section with all of a dataclass's entries; None is written by leaving the entry out."""
+    entries = asdict(config).items()
+    return ["", f"[{name}]", *(f"{k} = {_value(v)}" for k, v in entries if v is not None)]
 
 
 def _value(value: object) -> str:
@@ -94,6 +99,19 @@ def _value(value: object) -> str:
 
 def read(path: Path) -> RunConfig:
     """A run's configuration; unknown, missing or ill-typed entries are named."""
+    document = read_document(path)
+    return RunConfig(
+        command=scalar(path, document, "command", str),
+        seed=scalar(path, document, "seed", int),
+        world=section(path, document, "world", WorldConfig),
+        demos=section(path, document, "demos", DemosConfig),
+        game=section(path, document, "game", GameConfig),
+        solver=section(path, document, "solver", SolverConfig),
+    )
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The TOML of a run directory, of this version's schema."""
     if not path.is_file():
         raise InvalidInput(
             f"{path.parent}: not a run directory, it has no {path.name}; start one with "
@@ -108,14 +126,7 @@ def read(path: Path) -> RunConfig:
             f"{path}: schema {document.get('schema')!r}, this version reads {SCHEMA}; "
             "use the version of ringfence that wrote it"
         )
-    return RunConfig(
-        command=_scalar(path, document, "command", str),
-        seed=_scalar(path, document, "seed", int),
-        world=section(path, document, "world", WorldConfig),
-        demos=section(path, document, "demos", DemosConfig),
-        game=section(path, document, "game", GameConfig),
-        solver=section(path, document, "solver", SolverConfig),
-    )
+    return document
 
 
 T = TypeVar("T")
@@ -138,7 +149,7 @@ def section(path: Path, document: Mapping[str, Any], name: str, kind: type[T]) -
         raise InvalidInput(f"{path}: [{name}]: {problem}") from None
 
 
-def _scalar(path: Path, document: Mapping[str, Any], key: str, kind: type[T]) -> T:
+def scalar(path: Path, document: Mapping[str, Any], key: str, kind: type[T]) -> T:
     if not isinstance(document.get(key), kind):
         raise InvalidInput(f"{path}: {key!r} is missing or not of type {kind.__name__}")
     return document[key]  # type: ignore[no-any-return]
@@ -151,10 +162,13 @@ def _typed(where: str, value: Any, hint: Any) -> Any:
     if hint in (int, float, str, bool):
         if type(value) is not hint:
             raise InvalidInput(f"{where}: {value!r} is not of type {hint.__name__}")
-    elif hint == tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise InvalidInput(f"{where}: must be a list of strings")
+    elif hint in (tuple[str, ...], tuple[int, ...]):
+        kind = choices[0]
+        if not isinstance(value, list) or not all(type(v) is kind for v in value):
+            raise InvalidInput(f"{where}: must be a list of {kind.__name__}s")
         return tuple(value)
+    elif hint == float | None:
+        return _typed(where, value, float)
     elif value not in choices:
         raise InvalidInput(f"{where}: {value!r} is not one of {', '.join(map(repr, choices))}")
     return value
