@@ -260,9 +260,8 @@ def test_truncated_episodes_are_bootstrapped_and_counted_once():
     policy = ppo.first_learner(line_problem(), Line(), SMALL).policy()
     chunk = collector.collect(policy, 100, 0)
     assert chunk.truncated.sum() == len(chunk.final_at) == len(chunk.lengths) == 8
-    assert sorted(chunk.lengths.astype(int)) == [13, 25, 38, 50, 50, 50, 50, 50][:8] or set(
-        chunk.lengths.astype(int)
-    ) <= {13, 25, 26, 37, 38, 50}
+    # the first episodes are cut early, spread over the horizon
+    assert sorted(chunk.lengths) == [13, 25, 38, 50, 50, 50, 50, 50]
     t, n = chunk.final_at[0]
     assert chunk.inputs[t + 1, n, -1] == 0  # the augmentation is 0 at a start
     assert chunk.final_inputs[0, -1] == chunk.features[t, n, 1]
