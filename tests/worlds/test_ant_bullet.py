@@ -10,7 +10,7 @@ pytest.importorskip("pybullet_envs_gymnasium")
 
 import gymnasium
 
-from conftest import policy_for
+from random_policies import policy_for
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.worlds.ant_bullet import AntBulletTask, BulletAnt, BulletSimulator

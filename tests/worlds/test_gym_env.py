@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from conftest import policy_for
+from random_policies import policy_for
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Feature, Problem
