@@ -125,11 +125,13 @@ def test_remembered_best_responses_change_nothing(problem: ConstrainedMDP) -> No
     """The same course as Algorithm 1 written down naively, with a plan in each step."""
     mdp, c, steps = problem.mdp, problem.c, 20
     gains = scaled(PID, mdp, c)
-    course, lam, integral, before = [], 0.0, 0.0, np.inf
-    for i in range(1, steps + 1):
+    course, lam, integral, before, signs = [], 0.0, 0.0, np.inf, [True]
+    for _ in range(steps):
         cost = total(mdp, soft.plan(mdp, mdp.reward - lam * c, 0.0)[0], c)
         course.append((lam, cost))
-        eta, error = i**-gains.fall, cost - problem.delta
+        error = cost - problem.delta
+        signs.append(error > 0)
+        eta = (1 + np.count_nonzero(np.diff(signs))) ** -gains.fall
         integral = max(0.0, integral + eta * error)
         push = gains.kp * error + gains.kd * max(0.0, cost - before)
         lam, before = max(0.0, gains.ki * integral + eta * push), cost
