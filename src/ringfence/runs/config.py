@@ -165,7 +165,8 @@ def _typed(where: str, value: Any, hint: Any) -> Any:
     elif hint in (tuple[str, ...], tuple[int, ...]):
         kind = choices[0]
         if not isinstance(value, list) or not all(type(v) is kind for v in value):
-            raise InvalidInput(f"{where}: must be a list of {kind.__name__}s")
+            what = "strings" if kind is str else "whole numbers"
+            raise InvalidInput(f"{where}: must be a list of {what}")
         return tuple(value)
     elif hint == float | None:
         return _typed(where, value, float)
