@@ -47,10 +47,11 @@ class Gains:
     fall: float = 1.0
 
 
-#: Gains in units of R / C^2 (see `scaled`), and the number of steps, after which the mixture's
-#: reward and cost are within 1% of the LP's own: over 400 random problems the worst errors were
-#: 0.08% and 0.15%, with either set of gains. Constant gains keep a bias where lam* is small
-#: against one step (7% at ki = 0.3), because the integral is cut at 0 then.
+#: Gains in units of R / C^2 (see `scaled`) and the number of steps with which the mixture's
+#: reward and cost are within 1% of the LP's own. The worst of 4,000 random problems (limits at
+#: 0.1 to 1.1 of the way from the least cost to the best policy's): reward 0.10%, cost 0.24% by
+#: GRADIENT, 0.10% and 0.29% by PID. Constant gains have no good size: with ki = 0.3 the cost,
+#: with ki = 0.03 the reward, was more than 1% off in 1 of 100 problems.
 GRADIENT = Gains(kp=0.0, ki=2.0, kd=0.0)
 PID = Gains(kp=0.5, ki=2.0, kd=0.5)
 STEPS = 10_000

@@ -27,7 +27,8 @@ from ringfence.solvers.soft import pair_costs
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour
 
 #: HiGHS's tolerance on rows, bounds and reduced costs (its default is 1e-7). With it the worst
-#: residual of the optimality conditions was 7e-9 over 5,400 random programs.
+#: residual of the optimality conditions was 7e-9 over 5,400 random programs, and 4e-8 in mazes
+#: with slip (2,350 flow rows).
 TOLERANCE = 1e-9
 
 GIVE_IT_AN_END = "give a horizon, a discount below 1 or transitions that terminate"
@@ -194,7 +195,7 @@ class OccupancyLP:
     def _raise_infeasible(self, rows: Array, bounds: Array, unit: Array) -> None:
         """Raise an error that names the limits that can't be kept; return if all of them can.
 
-        HiGHS is not believed here: on 48 of 575 random programs with contradicting limits it
+        HiGHS is not believed here: on 49 of 575 random programs with contradicting limits it
         stopped with the status "Unknown". The programs that this solves have an optimum.
         """
         excess = [self._excess(rows[[k]], bounds[[k]]) for k in range(len(bounds))]
