@@ -9,13 +9,11 @@ it is installed.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -52,18 +50,13 @@ class BenchConfig:
     ppo: PPOConfig = field(default_factory=PPOConfig)
 
 
-def bench_crl(
-    config: BenchConfig | None = None, out: Path | None = None, report: Report = print
-) -> dict[str, float | None]:
+def bench_crl(config: BenchConfig | None = None, report: Report = print) -> dict[str, float | None]:
     """All of it; flat name -> number, null where a peer or extra isn't installed."""
     config = config or BenchConfig()
     numbers: dict[str, float | None] = {}
     numbers |= bench_mujoco(config, report)
     numbers |= bench_sb3(config, numbers, report)
     numbers |= bench_bullet(config, report)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "bench.json").write_text(json.dumps(numbers, indent=2, sort_keys=True) + "\n")
     return numbers
 
 

@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ringfence.disk import sync
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature, Trajectory
 
@@ -203,20 +204,11 @@ def save(demos: Demonstrations, folder: Path) -> None:
             partial.mkdir()
             _write(demos, partial)
             for path in (*partial.rglob("*"), partial):
-                _sync(path)
+                sync(path)
             os.rename(partial, folder)
-        _sync(folder.parent)
+        sync(folder.parent)
     except (PermissionError, NotADirectoryError, FileExistsError) as error:
         raise InvalidInput(f"can't write {folder}: {error.strerror}; choose another") from error
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or the entries of a folder, are on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _write(demos: Demonstrations, folder: Path) -> None:

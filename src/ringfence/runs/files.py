@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ringfence.disk import sync
+
 
 def write_file(path: Path, content: bytes) -> None:
     """Write to a temporary name beside `path`, sync, rename."""
     partial = path.with_name(f".{path.name}.partial")
     _write_synced(partial, content)
     os.replace(partial, path)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -41,11 +43,11 @@ def fresh_partial(folder: Path) -> Path:
 
 def publish(partial: Path, folder: Path) -> None:
     """Sync a finished temporary folder and give it its name."""
-    sync_folder(partial)
+    sync(partial)
     if folder.exists():
         shutil.rmtree(folder)
     os.replace(partial, folder)
-    sync_folder(folder.parent)
+    sync(folder.parent)
 
 
 def remove_partials(root: Path) -> None:
@@ -76,11 +78,3 @@ def _write_synced(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

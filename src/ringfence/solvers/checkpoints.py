@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
+
+from ringfence.disk import sync
 
 
 def write(folder: Path, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> None:
@@ -26,12 +27,12 @@ def write(folder: Path, arrays: dict[str, NDArray[Any]], values: dict[str, Any])
     save_file(plain, temporary / "state.safetensors")
     (temporary / "state.json").write_text(json.dumps(values))
     for path in (*temporary.iterdir(), temporary):
-        _sync(path)
+        sync(path)
     if folder.exists():
         shutil.rmtree(old, ignore_errors=True)
         folder.rename(old)
     temporary.rename(folder)
-    _sync(folder.parent)
+    sync(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -46,11 +47,3 @@ def read(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
 
 def _beside(folder: Path, kind: str) -> Path:
     return folder.with_name(f".{folder.name}.{kind}")
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
