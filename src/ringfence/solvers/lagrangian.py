@@ -50,8 +50,9 @@ class Gains:
 #: Gains in units of R / C^2 (see `scaled`) and the number of steps with which the mixture's
 #: reward and cost are within 1% of the LP's own. The worst of 4,000 random problems (limits at
 #: 0.1 to 1.1 of the way from the least cost to the best policy's): reward 0.10%, cost 0.24% by
-#: GRADIENT, 0.10% and 0.29% by PID. Constant gains have no good size: with ki = 0.3 the cost,
-#: with ki = 0.03 the reward, was more than 1% off in 1 of 100 problems.
+#: GRADIENT, 0.10% and 0.26% by PID. Constant gains have no good size: with ki = 0.3 the cost was
+#: up to 14% off (the integral is cut at 0 where lam* is small against one step), with ki = 0.03
+#: cost and reward up to 8% (lam* is reached too late).
 GRADIENT = Gains(kp=0.0, ki=2.0, kd=0.0)
 PID = Gains(kp=0.5, ki=2.0, kd=0.5)
 STEPS = 10_000

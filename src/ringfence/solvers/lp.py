@@ -27,8 +27,8 @@ from ringfence.solvers.soft import pair_costs
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour
 
 #: HiGHS's tolerance on rows, bounds and reduced costs (its default is 1e-7). With it the worst
-#: residual of the optimality conditions was 7e-9 over 5,400 random programs, and 4e-8 in mazes
-#: with slip (2,350 flow rows).
+#: residual of the optimality conditions was 7e-9 over 5,400 random programs, and 4e-8 in the
+#: maze with slip.
 TOLERANCE = 1e-9
 
 GIVE_IT_AN_END = "give a horizon, a discount below 1 or transitions that terminate"
