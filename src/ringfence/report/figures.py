@@ -87,19 +87,6 @@ def path_picture(
         return picture_bytes(figure, ".png")
 
 
-def path_figure(
-    walls: Bools | None,
-    cost: Array,
-    paths: Sequence[NDArray[np.generic]],
-    path: Path,
-    title: str = "",
-    places: Mapping[Cell, str] | None = None,
-) -> Path:
-    """`path_picture` as a file."""
-    write_file(path, path_picture(walls, cost, paths, title, places))
-    return path
-
-
 def _wrapped(text: str, width: int) -> str:
     import textwrap
 
