@@ -17,6 +17,7 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from ringfence.constraints.linear import LinearConstraint
+from ringfence.constraints.mlp import MLPConstraint
 from ringfence.constraints.table import TableConstraint
 from ringfence.errors import InvalidInput
 from ringfence.objects import Constraint, Feature
@@ -49,6 +50,11 @@ def _parts(c: Constraint) -> tuple[str, dict[str, np.ndarray], dict[str, Any]]:
     if isinstance(c, LinearConstraint):
         arrays = {"weights": np.ascontiguousarray(c.weights), "offset": np.array([c.offset])}
         return "linear", arrays, {"activation": c.activation}
+    if isinstance(c, MLPConstraint):
+        arrays = {"mean": c.mean, "scale": c.scale}
+        for i, (w, b) in enumerate(zip(c.weights, c.biases, strict=True)):
+            arrays |= {f"w{i}": np.ascontiguousarray(w), f"b{i}": np.ascontiguousarray(b)}
+        return "mlp", arrays, {"layers": len(c.weights), "offset": c.offset}
     raise TypeError(f"a constraint of type {type(c).__name__} has no file format")
 
 
@@ -87,7 +93,14 @@ def _build(
     if kind == "linear":
         offset = float(arrays["offset"][0])
         return LinearConstraint(features, arrays["weights"], offset, document["activation"])
-    raise InvalidInput(f"unknown kind of constraint {kind!r}; this version knows table and linear")
+    if kind == "mlp":
+        layers = range(document["layers"])
+        weights, biases = (tuple(arrays[f"{k}{i}"] for i in layers) for k in "wb")
+        mean, scale, offset = arrays["mean"], arrays["scale"], document["offset"]
+        return MLPConstraint(features, mean, scale, weights, biases, offset)
+    raise InvalidInput(
+        f"unknown kind of constraint {kind!r}; this version knows table, linear and mlp"
+    )
 
 
 def _read_bytes(path: Path) -> bytes:
