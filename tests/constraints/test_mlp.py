@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ringfence.constraints.mlp import ROWS_AT_ONCE, MLPConstraint, zero_network
+from ringfence.constraints.mlp import NUMBERS_AT_ONCE, MLPConstraint, zero_network
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Feature
-
-PLANE = (Feature("x", "m"), Feature("y", "m"))
-
-
-def random_network(
-    hidden: tuple[int, ...] = (8, 5), features: tuple[Feature, ...] = PLANE, offset: float = 0.25
-) -> MLPConstraint:
-    rng = np.random.default_rng(0)
-    sizes = [len(features), *hidden, 1]
-    pairs = list(pairwise(sizes))
-    return MLPConstraint(
-        features,
-        rng.normal(size=len(features)),
-        rng.uniform(0.5, 2, len(features)),
-        tuple(rng.normal(size=pair).astype(np.float32) for pair in pairs),
-        tuple(rng.normal(size=pair[1]).astype(np.float32) for pair in pairs),
-        offset,
-    )
+from ringfence.objects import Array
+from saved_constraints import PLANE, random_network
 
 
 def by_hand(c: MLPConstraint, phi: Array) -> Array:
@@ -56,8 +39,8 @@ def test_raw_is_the_network_and_cost_its_log_activation() -> None:
 
 def test_large_batches_give_what_small_ones_give() -> None:
     c = random_network()
-    phi = np.random.default_rng(1).normal(size=(2 * ROWS_AT_ONCE + 7, 2))
-    parts = [c.raw(phi[at : at + 100]) for at in range(0, len(phi), 100)]
+    phi = np.random.default_rng(1).normal(size=(2 * NUMBERS_AT_ONCE // 8 + 7, 2))
+    parts = [c.raw(phi[at : at + 1000]) for at in range(0, len(phi), 1000)]
     np.testing.assert_allclose(c.raw(phi), np.concatenate(parts), rtol=1e-5, atol=1e-5)
     assert c.raw(phi[:0]).shape == (0,)
 
@@ -90,6 +73,6 @@ def test_wrong_networks_are_refused_with_the_reason() -> None:
     ]
     for word, change in cases:
         with pytest.raises(InvalidInput, match=word):
-            MLPConstraint(**{**vars(c), **change})
+            replace(c, **change)
     with pytest.raises(InvalidInput, match="don't fit"):
         c.raw(np.zeros((4, 3)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,9 @@ from ringfence.objects import Array, Feature
 
 Float32 = NDArray[np.float32]
 
-#: Rows evaluated at once: the hidden layers of a batch stay in the cache and memory stays small.
-ROWS_AT_ONCE = 4096
+#: Numbers of one layer held at once (4096 rows of 128 units): a batch stays in the cache, and
+#: a wide network can't take more memory than a narrow one.
+NUMBERS_AT_ONCE = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,15 +61,22 @@ class MLPConstraint:
             raise InvalidInput(
                 f"features of shape {phi.shape} don't fit a network of {len(self.features)}"
             )
-        if len(phi) <= ROWS_AT_ONCE:
+        rows = self._rows_at_once
+        if len(phi) <= rows:
             return self._output(phi) - self.offset
-        parts = [
-            self._output(phi[at : at + ROWS_AT_ONCE]) for at in range(0, len(phi), ROWS_AT_ONCE)
-        ]
+        parts = [self._output(phi[at : at + rows]) for at in range(0, len(phi), rows)]
         return np.concatenate(parts) - self.offset
 
+    def activate(self, raw: Array) -> Array:
+        return np.log1p(np.maximum(raw, 0))
+
     def cost(self, phi: Array) -> Array:
-        return np.log1p(np.maximum(self.raw(phi), 0))
+        return self.activate(self.raw(phi))
+
+    @cached_property
+    def _rows_at_once(self) -> int:
+        widest = max(int(max(w.shape)) for w in self.weights)
+        return max(1, NUMBERS_AT_ONCE // widest)
 
     def _output(self, phi: Array) -> Array:
         x = ((phi - self.mean) / self.scale).astype(np.float32)
