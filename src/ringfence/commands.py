@@ -77,6 +77,12 @@ def learn(options: Namespace) -> None:
     require_workers(options.workers)
     world = world_of(options)
     out = options.out or free_name(Path("runs") / f"{world.name}-{options.method}")
+    if world.simulator == "ant":
+        from ringfence import commands_maze
+
+        commands_maze.create(options, world, out)
+        finish(out, options.workers)
+        return
     runs.refuse_existing(out)
     if options.demos is not None and options.experts == "exact":
         raise InvalidInput("--experts exact makes its own experts; leave --demos out")
@@ -123,10 +129,13 @@ def finish(run: Path, workers: int) -> None:
     """Play a run to its end, with progress, and tell what came of it."""
     from ringfence.progress import Progress
     from ringfence.report import page
-    from ringfence.runs.learn import drive
+    from ringfence.runs import config, learn, maze_learn
 
     with Progress() as progress:
-        summary = drive(run, workers, progress)
+        if config.read(run / "config.toml").world.simulator == "ant":
+            summary = maze_learn.drive(run, progress)
+        else:
+            summary = learn.drive(run, workers, progress)
     report = page.write(run)
     chosen = summary["iterations"][summary["selected"] - 1]
     print(f"constraint (iteration {summary['selected']}): {chosen['constraint']['description']}")
@@ -301,6 +310,10 @@ def world_of(options: Namespace) -> WorldConfig:
 
 
 def make_demos(options: Namespace, world: WorldConfig) -> Demonstrations:
+    if world.simulator == "ant":
+        from ringfence import commands_maze
+
+        return commands_maze.make_demos(options, world)
     from ringfence.experts import ExpertConfig, make_demonstrations
     from ringfence.runs.worlds import make_world
 

@@ -65,14 +65,16 @@ class SolverConfig:
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """The fit of a network constraint. tolerance: what the experts' cost may be per episode."""
+    """The fit of a network constraint (constraints/mlp_player.py); the paper's unless said."""
 
     hidden: tuple[int, ...] = (128, 128)
     learning_rate: float = 3e-4
+    final_rate: float = 1.0
     steps: int = 5_000
-    batch: int = 256
-    penalty: float = 10.0
+    batch: int = 512
+    penalty: float = 3.0
     tolerance: float = 0.0
+    spread: float | None = None
 
 
 @dataclass(frozen=True)

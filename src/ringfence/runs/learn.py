@@ -28,7 +28,7 @@ from ringfence.constraints.player import FTRL, Regression, ftrl
 from ringfence.demos import Demonstrations
 from ringfence.errors import InvalidInput
 from ringfence.game import Rules, play
-from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, behaviour_of
+from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, Task, behaviour_of
 from ringfence.runs import config as configs
 from ringfence.runs import evidence as evidence_json
 from ringfence.runs.backends import SolveAll, constraint_folder
@@ -65,6 +65,11 @@ def create(run: Path, config: RunConfig, demos: Demonstrations) -> None:
     """A new run directory with its configuration and demonstrations: whole, or not at all."""
     refuse_existing(run)
     check(config, demos)
+    store(run, config, demos)
+
+
+def store(run: Path, config: RunConfig, demos: Demonstrations) -> None:
+    refuse_existing(run)
     run.parent.mkdir(parents=True, exist_ok=True)
     partial = fresh_partial(run)
     try:
@@ -79,7 +84,7 @@ def check(config: RunConfig, demos: Demonstrations) -> None:
     """Refuse what can't be played before anything is written."""
     make_rules(config.game)
     make_solver(config.solver)
-    chosen_demos(config, make_world(config.world), demos)
+    chosen_demos(config, make_world(config.world).tasks, demos)
 
 
 def refuse_existing(run: Path) -> None:
@@ -92,7 +97,7 @@ def refuse_existing(run: Path) -> None:
 def drive(run: Path, workers: int, on_event: OnEvent) -> dict[str, Any]:
     """Play a created run to its end, from wherever it was; returns the summary."""
     config = configs.read(run / "config.toml")
-    with _only_driver(run):
+    with only_driver(run):
         remove_partials(run)
         return _drive(run, config, workers, on_event)
 
@@ -137,7 +142,7 @@ def _drive(run: Path, config: RunConfig, workers: int, on_event: OnEvent) -> dic
             ]
             rows.append(row)
             seconds.append(round(time.monotonic() - began, 3))
-            tell({"event": "iteration", "total": rules.iterations, **_progress(row)})
+            tell({"event": "iteration", "total": rules.iterations, **progress_columns(row)})
     finally:
         backend.close()
 
@@ -157,7 +162,7 @@ def _drive(run: Path, config: RunConfig, workers: int, on_event: OnEvent) -> dic
 
 
 @contextmanager
-def _only_driver(run: Path) -> Iterator[None]:
+def only_driver(run: Path) -> Iterator[None]:
     """A lock that the operating system drops when the process ends, however it ends."""
     with open(run / ".lock", "w") as lock:
         try:
@@ -175,7 +180,7 @@ def read_experts(run: Path, config: RunConfig, world: GridWorld) -> Experts:
             f"{run / 'demos'}: not the demonstrations that this run was started with; restore them"
         )
     by_name = {task.name: task for task in world.tasks}
-    chosen = chosen_demos(config, world, demos)
+    chosen = chosen_demos(config, world.tasks, demos)
     tasks = tuple(by_name[d.task] for d in chosen)
     if config.demos.experts == "exact":
         exact = dict(
@@ -196,10 +201,10 @@ def read_experts(run: Path, config: RunConfig, world: GridWorld) -> Experts:
 
 
 def chosen_demos(
-    config: RunConfig, world: GridWorld, demos: Demonstrations
+    config: RunConfig, tasks: Sequence[Task], demos: Demonstrations
 ) -> list[demonstrations.TaskDemos]:
     """The demonstrations of the game's tasks, if the game can be played with them."""
-    known = [task.name for task in world.tasks]
+    known = [task.name for task in tasks]
     given = [d.task for d in demos.tasks]
     chosen = [d for d in demos.tasks if not config.game.tasks or d.task in config.game.tasks]
     for name in (*config.game.tasks, *(d.task for d in chosen)):
@@ -264,7 +269,7 @@ def save_constraint(
     write_folder(folder, constraint_files.to_bytes(c, delta, provenance))
 
 
-def _progress(row: dict[str, Any]) -> Event:
+def progress_columns(row: dict[str, Any]) -> Event:
     """What a person wants to see of an iteration while it runs."""
     columns = ("i", "learner_reward_mean", "expert_reward_mean", "learner_true_cost_mean")
     return {**{name: row[name] for name in columns}, "constraint": row["constraint"]}

@@ -124,7 +124,8 @@ class Planner:
             ]
             for task, m, seed in zip(tasks, moves, seeds, strict=True)
         ]
-        walked = self.walk([[p.walk for p in group] for group in plans], tasks[0].horizon, self.threads)
+        walks = [[p.walk for p in group] for group in plans]
+        walked = self.walk(walks, tasks[0].horizon, self.threads)
         return [
             self._solution(flagged, m, group, runs)
             for m, group, runs in zip(moves, plans, walked, strict=True)
@@ -161,4 +162,3 @@ def plan(task: MazeTask, moves: Bools, start: Cell, rng: np.random.Generator) ->
     begin, goal = task.places(start, rng)
     cells = route(moves, start, rng)
     return Plan(cells, Walk(begin, goal, task.layout.centre(corners(cells))))
-

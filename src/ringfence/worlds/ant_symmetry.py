@@ -41,13 +41,13 @@ def view(observations: Array, direction: Array, quarters: NDArray[np.intp]) -> A
 
     quarters [n] in 0..3: by how many quarter turns the legs are renamed.
     """
-    seen = observations.copy()
+    seen, renamed = observations.copy(), np.asarray(0.5 * np.pi * quarters, np.float64)
     turned = product(_about_z(-direction), observations[:, QUATERNION])
-    q = product(turned, _about_z(0.5 * np.pi * quarters))
+    q = product(turned, _about_z(renamed))
     # q and -q are one rotation; the policy knows those near (1, 0, 0, 0).
     seen[:, QUATERNION] = np.where(q[:, :1] < 0, -q, q)
     seen[:, VELOCITY] = _turn(observations[:, VELOCITY], -direction)
-    seen[:, SPIN] = _turn(observations[:, SPIN], -0.5 * np.pi * quarters)
+    seen[:, SPIN] = _turn(observations[:, SPIN], -renamed)
     for part in (ANGLES, RATES):
         seen[:, part] = np.einsum("nij,nj->ni", JOINT_TURNS[quarters], observations[:, part])
     return seen
@@ -55,7 +55,7 @@ def view(observations: Array, direction: Array, quarters: NDArray[np.intp]) -> A
 
 def torques(actions: NDArray[np.floating], quarters: NDArray[np.intp]) -> Array:
     """The real torques [n, 8] for actions chosen in the view with renamed legs."""
-    return np.einsum("nji,nj->ni", TORQUE_TURNS[quarters], actions)
+    return np.asarray(np.einsum("nji,nj->ni", TORQUE_TURNS[quarters], actions), np.float64)
 
 
 def yaw(observations: Array) -> Array:

@@ -52,7 +52,15 @@ class Layout:
 
     def inside(self, cells: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which of the cells [..., 2] belong to the map."""
-        return ((cells >= 0) & (cells < np.array(self.shape))).all(axis=-1)
+        return np.asarray(((cells >= 0) & (cells < np.array(self.shape))).all(axis=-1))
+
+    def cell_path(self, xy: Array) -> NDArray[np.intp]:
+        """The cells [n, 2] of a path, each stay counted once; outside the map is left out."""
+        cells = self.cell(xy)
+        cells = cells[self.inside(cells)]
+        new = np.ones(len(cells), np.bool_)
+        new[1:] = (np.diff(cells, axis=0) != 0).any(axis=1)
+        return np.asarray(cells[new])
 
     def visits(self, pi: Behaviour) -> Array:
         """Expected steps per episode in each cell, [rows, cols]; those outside are left out."""
