@@ -184,8 +184,8 @@ class PlannerBackend:
     """The planner through the run's ledger.
 
     A solve is named by what it depends on: the task, its best moves over the flagged cells, and a
-    seed path without the iteration. So a plan that has not changed since an earlier iteration is
-    not walked again; `reused` says for each solve's name in which iteration it was walked.
+    seed path of the run's seed and the goal. So a plan that has not changed since an earlier
+    iteration is not walked again; `reused` says for each task in which iteration it was.
     """
 
     def __init__(self, run: Path, config: RunConfig, tell: OnEvent, clock: Clock) -> None:
@@ -205,7 +205,7 @@ class PlannerBackend:
         tasks = [cast(MazeTask, p.task) for p in problems]
         flagged = flag(problems[0].constraint, tasks[0].layout)
         self._clock.split("discretise")
-        seeds = [(p.seed[0], LEARNER, p.seed[2]) for p in problems]
+        seeds = [(p.seed[0], LEARNER, *task.goal) for p, task in zip(problems, tasks, strict=True)]
         keys = [self._key(t, flagged, s) for t, s in zip(tasks, seeds, strict=True)]
         self.names = [key_hash(key) for key in keys]
         missing = [n for n, name in enumerate(self.names) if self._ledger.get(name) is None]
