@@ -26,7 +26,7 @@ from ringfence.runs import config as configs
 from ringfence.runs import evidence as evidence_json
 from ringfence.runs import maze as mazes
 from ringfence.runs.backends import constraint_folder
-from ringfence.runs.config import NetworkConfig, RunConfig
+from ringfence.runs.config import NetworkConfig, RunConfig, SolverConfig, WorldConfig
 from ringfence.runs.files import remove_partials, write_json
 from ringfence.runs.learn import (
     Event,
@@ -93,7 +93,9 @@ def drive(run: Path, on_event: OnEvent) -> dict[str, Any]:
 def _drive(run: Path, config: RunConfig, on_event: OnEvent) -> dict[str, Any]:
     maze = make_maze(config.world)
     experts = read_experts(run, config, maze)
-    player, rules = make_player(config, maze), make_rules(config.game)
+    network = cast(NetworkConfig, config.network)
+    player = make_player(network, config.game.restricted, maze, config.seed)
+    rules = make_rules(config.game)
     clock = Clock()
 
     def tell(event: Event) -> None:
@@ -102,7 +104,7 @@ def _drive(run: Path, config: RunConfig, on_event: OnEvent) -> dict[str, Any]:
             file.write(json.dumps(event) + "\n")
         on_event(event)
 
-    backend = PlannerBackend(run, config, tell, clock)
+    backend = PlannerBackend(Ledger(run / "ledger"), config.world, config.solver, tell, clock)
 
     def solve_all(problems: Sequence[Problem]) -> list[Solution]:
         i, c = problems[0].seed[1], problems[0].constraint
@@ -188,14 +190,17 @@ class PlannerBackend:
     iteration is not walked again; `reused` says for each task in which iteration it was.
     """
 
-    def __init__(self, run: Path, config: RunConfig, tell: OnEvent, clock: Clock) -> None:
-        self._ledger, self._config, self._tell, self._clock = (
-            Ledger(run / "ledger"),
-            config,
-            tell,
-            clock,
-        )
-        self._planner = Planner(config.solver.episodes, THREADS)
+    def __init__(
+        self,
+        ledger: Ledger,
+        world: WorldConfig,
+        solver: SolverConfig,
+        tell: OnEvent = lambda event: None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._ledger, self._world, self._solver = ledger, world, solver
+        self._tell, self._clock = tell, clock or Clock()
+        self._planner = Planner(solver.episodes, THREADS)
         self._walked_in: dict[str, int] = {}
         self.names: list[str] = []
         self.reused: list[int | None] = []
@@ -227,8 +232,8 @@ class PlannerBackend:
         moves = best_moves(flagged, task.goal)
         return {
             "schema": SCHEMA,
-            "world": asdict(self._config.world),
-            "solver": asdict(self._config.solver),
+            "world": asdict(self._world),
+            "solver": asdict(self._solver),
             "task": task.name,
             "moves": np.packbits(moves).tobytes().hex(),
             "seed": list(seed),
@@ -239,14 +244,15 @@ def _before(walked_in: int, i: int) -> int | None:
     return walked_in if walked_in < i else None
 
 
-def make_player(config: RunConfig, maze: AntMaze) -> MLPRegression:
+def make_player(
+    network: NetworkConfig, restricted: bool, maze: AntMaze, seed: int
+) -> MLPRegression:
     """The network's regression, restricted to what the experts may do if the game says so."""
-    network = cast(NetworkConfig, config.network)
     return MLPRegression(
         maze.features,
         float(maze.horizon),
-        (config.seed,),
-        tolerance=network.tolerance if config.game.restricted else None,
+        (seed,),
+        tolerance=network.tolerance if restricted else None,
         penalty=network.penalty,
         hidden=network.hidden,
         learning_rate=network.learning_rate,
