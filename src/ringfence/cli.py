@@ -249,12 +249,19 @@ def _reproduce_and_bench(sub: Any) -> None:
     one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
     one.add_argument(
         "experiment",
-        choices=("grid", "experts"),
-        help="grid: the paper's maze, exactly; experts: constrained RL on the Ant",
+        choices=("grid", "experts", "multipliers", "resets"),
+        help="grid: the paper's maze, exactly; experts: constrained RL on the Ant; multipliers: "
+        "PID against the classical one; resets: episodes that start at an expert's states",
     )
-    one.add_argument("--seeds", type=int, help="how many seeds (default: grid 10, experts 3)")
+    one.add_argument("--seeds", type=int, help="how many seeds (default: grid 10, others 3)")
     one.add_argument(
-        "--world", choices=("ant", "ant-bullet"), default="ant", help="experts: the simulator"
+        "--world", choices=("ant", "ant-bullet"), default="ant", help="the Ant's simulator"
+    )
+    one.add_argument(
+        "--only",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        help="experts: train these alone, such as velocity-20,position-20; the table keeps all",
     )
     one.add_argument(
         "--out", type=Path, help="folder for tables and figures (default: results/...)"

@@ -258,11 +258,21 @@ def reproduce(options: Namespace) -> None:
     )
     if seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
-    if options.experiment == "experts":
-        from ringfence.studies import experts
+    if options.only and options.experiment != "experts":
+        raise InvalidInput("--only belongs to 'reproduce experts'")
+    if options.experiment != "grid":
+        from ringfence.studies import experts, multipliers, resets
+        from ringfence.studies.trainings import SIMULATOR
 
-        out = options.out or Path(f"results/experts-{experts.SIMULATOR[options.world]}")
-        experts.reproduce(options.world, out, seeds, options.command_line, print)
+        simulator = SIMULATOR[options.world]
+        out = options.out or Path(f"results/{options.experiment}-{simulator}")
+        study = experts.Study(options.world, seeds)
+        if options.experiment == "experts":
+            experts.reproduce(study, out, options.command_line, print, options.only)
+        elif options.experiment == "multipliers":
+            multipliers.reproduce(study, out, options.command_line, print)
+        else:
+            resets.reproduce(study, out, options.command_line, print)
     else:
         from ringfence.studies import tables
 

@@ -1,6 +1,7 @@
 """Constrained RL on a continuous task, on disk: `ringfence solve --world ant`.
 
 DIR/solve.toml      all that determines the result
+    starts.safetensors  states of demonstrations to start episodes at, if there are any
     checkpoint/     from which a killed solve goes on, to the same bytes
     policy/         policy.safetensors and policy.json
     curves.csv      one line per update
@@ -13,9 +14,12 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +38,7 @@ from ringfence.worlds.ant import AntTask
 from ringfence.worlds.ant_bullet import AntBulletTask
 from ringfence.worlds.rollouts import ContinuousTask
 
-FILE = "solve.toml"
+FILE, STARTS = "solve.toml", "starts.safetensors"
 PICTURED = 8  # episodes in the picture
 UNCONSTRAINED = "none"
 
@@ -43,7 +47,10 @@ World = Literal["ant", "ant-bullet"]
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One constrained RL problem and how it is solved. constraint: an inequality, or "none"."""
+    """One constrained RL problem and how it is solved. constraint: an inequality, or "none".
+
+    starts: the hash of the states where `ppo.start_share` of the episodes begin, or "".
+    """
 
     command: str
     seed: int
@@ -51,6 +58,7 @@ class TrainConfig:
     constraint: str
     delta: float
     ppo: PPOConfig
+    starts: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,10 +66,11 @@ class _Problem:
     world: World
     constraint: str
     delta: float
+    starts: str = ""
 
 
 def to_toml(config: TrainConfig) -> str:
-    problem = _Problem(config.world, config.constraint, config.delta)
+    problem = _Problem(config.world, config.constraint, config.delta, config.starts)
     lines = [
         f"schema = {configs.SCHEMA}",
         f"command = {json_bytes(config.command).decode().strip()}",
@@ -83,18 +92,41 @@ def read(run: Path) -> TrainConfig:
         constraint=problem.constraint,
         delta=problem.delta,
         ppo=configs.section(path, document, "ppo", PPOConfig),
+        starts=problem.starts,
     )
 
 
-def create(run: Path, config: TrainConfig) -> None:
-    """A new folder with its configuration, if the problem can be posed at all."""
+def starts_hash(starts: Array) -> str:
+    return sha256(np.ascontiguousarray(starts, np.float64).tobytes()).hexdigest()
+
+
+def create(run: Path, config: TrainConfig, starts: Array | None = None) -> None:
+    """A new folder with its configuration (and starts [n, s]), if the problem can be posed."""
     if run.exists():
         raise InvalidInput(
             f"{run}: it exists already; go on with 'ringfence resume {run}' or choose another --out"
         )
     make_problem(config)
+    files = {FILE: to_toml(config).encode()}
+    if starts is not None:
+        if starts_hash(starts) != config.starts:
+            raise ValueError("the configuration names other starts than these")
+        files[STARTS] = safetensors.numpy.save({"states": np.ascontiguousarray(starts, np.float64)})
     run.parent.mkdir(parents=True, exist_ok=True)
-    write_folder(run, {FILE: to_toml(config).encode()})
+    write_folder(run, files)
+
+
+def read_starts(run: Path, config: TrainConfig) -> Array | None:
+    """The states that the configuration names, or None if it names none."""
+    if not config.starts:
+        return None
+    path = run / STARTS
+    if not path.is_file():
+        raise InvalidInput(f"{run}: {STARTS} is missing, which {FILE} names; begin a new run")
+    starts: Array = safetensors.numpy.load_file(path)["states"]
+    if starts_hash(starts) != config.starts:
+        raise InvalidInput(f"{path}: not the states that {FILE} names; begin a new run")
+    return starts
 
 
 def make_task(world: World) -> ContinuousTask:
@@ -115,12 +147,25 @@ def make_problem(config: TrainConfig) -> Problem:
 
 def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
     """Solve, from wherever it was; returns the summary."""
+    if (run / "summary.json").is_file():  # written last
+        finished: dict[str, Any] = json.loads((run / "summary.json").read_text())
+        return finished
     config = read(run)
     remove_partials(run)
-    problem = make_problem(config)
-    began = time.monotonic()
-    result = PPO(config.ppo, checkpoint=run / "checkpoint", progress=on_record).solve(problem)
-    seconds = time.monotonic() - began
+    problem, clock = make_problem(config), Clock(run / "timing.json")
+
+    def report(record: Record) -> None:
+        if record.update % config.ppo.checkpoint_every == 0:
+            clock.write()
+        on_record(record)
+
+    solver = PPO(
+        config.ppo,
+        starts=read_starts(run, config),
+        checkpoint=run / "checkpoint",
+        progress=report,
+    )
+    result = solver.solve(problem)
     c = problem.constraint
     assert isinstance(c, LinearConstraint)
     summary = {
@@ -128,7 +173,7 @@ def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
         "command": config.command,
         "world": config.world,
         "seed": config.seed,
-        "versions": {**versions(), **simulator_version(config.world)},
+        "versions": {**versions(), **solver_versions(config.world)},
         "constraint": {"description": config.constraint},
         "delta": config.delta,
         "lam": result.solution.lam,
@@ -141,15 +186,30 @@ def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
     paths = result.stochastic[:PICTURED]
     title = f"{config.world}, {config.constraint}"
     write_file(run / "path.png", top_view(paths, c, title))
-    write_json(run / "timing.json", {"seconds": seconds})
+    clock.write()
     write_json(run / "summary.json", summary)
     return summary
 
 
-def simulator_version(world: World) -> dict[str, str]:
-    from importlib.metadata import version
+class Clock:
+    """Seconds of work that a result took, over all its sessions: timing.json.
 
-    return {name: version(name) for name in (("mujoco",) if world == "ant" else ("pybullet",))}
+    Written with each checkpoint: what a killed session did after its last one is lost and done
+    again, and so counts once.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._began = path, time.monotonic()
+        before = json.loads(path.read_text()) if path.is_file() else {}
+        self._before = float(before.get("seconds", 0.0))
+
+    def write(self) -> None:
+        write_json(self._path, {"seconds": self._before + time.monotonic() - self._began})
+
+
+def solver_versions(world: World) -> dict[str, str]:
+    simulator = "mujoco" if world == "ant" else "pybullet"
+    return {name: version(name) for name in ("jax", "jaxlib", "optax", simulator)}
 
 
 def figures_of(trajectories: Sequence[Trajectory], c: LinearConstraint) -> dict[str, float]:
@@ -198,3 +258,10 @@ def curves(records: Sequence[Record]) -> bytes:
     writer.writerow(names)
     writer.writerows([[getattr(r, name) for name in names] for r in records])
     return text.getvalue().encode()
+
+
+def read_curves(path: Path) -> dict[str, Array]:
+    """The columns of a curves.csv, [updates] each; NaN where a cell is empty."""
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {f.name: np.array([float(row[f.name] or "nan") for row in rows]) for f in fields(Record)}
