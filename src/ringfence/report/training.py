@@ -27,16 +27,15 @@ class Course:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """A column of all groups' courses; `limit` is a line across; `top` cuts the view off."""
+    """A column of all groups' courses; `limit` is a line across."""
 
     column: str
     label: str
     limit: float | None = None
-    top: float | None = None
 
 
 def courses_figure(
-    groups: Mapping[str, Mapping[int, Course]], limits: Mapping[str, float | None], path: Path
+    groups: Mapping[str, Mapping[int, Course]], limits: Mapping[str, float], path: Path
 ) -> None:
     """A column of panels per group: cost and limit above the multiplier, seeds as lines."""
     with canvas(3.2 * len(groups), 4.6) as figure:
@@ -91,6 +90,6 @@ def _line(ax: Any, course: Course, column: str, **style: Any) -> None:
 def _finish(ax: Any, panel: Panel) -> None:
     ax.grid(axis="y", color=LINE, linewidth=0.6)
     ax.tick_params(length=0)
-    ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]), top=panel.top)
     if panel.limit is not None:
         ax.axhline(panel.limit, color=INK, linewidth=1.0, linestyle=":", label="limit")
+    ax.set_ylim(bottom=0.0 if ax.get_ylim()[0] < 0 else None)

@@ -1,12 +1,12 @@
 """Constrained RL on a continuous task, on disk: `ringfence solve --world ant`.
 
 DIR/solve.toml      all that determines the result
-    starts.safetensors  states of demonstrations to start episodes at, if there are any
+    starts.safetensors  states of demonstrations to start episodes at, where asked for
     checkpoint/     from which a killed solve goes on, to the same bytes
     policy/         policy.safetensors and policy.json
     curves.csv      one line per update
     summary.json    evaluation, stochastic and deterministic
-    path.png        episodes from above, over the constraint
+    path.png        episodes from above, over the constraint (where features are x and y)
     timing.json     wall-clock time, which no result depends on
 """
 
@@ -28,7 +28,7 @@ import safetensors.numpy
 
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Problem, Trajectory
+from ringfence.objects import Array, Feature, Problem, Trajectory
 from ringfence.report.topview import top_view
 from ringfence.runs import config as configs
 from ringfence.runs.files import json_bytes, remove_partials, write_file, write_folder, write_json
@@ -36,6 +36,7 @@ from ringfence.runs.summary import versions
 from ringfence.solvers.ppo import PPO, PPOConfig, Record, Result
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.ant_bullet import AntBulletTask
+from ringfence.worlds.gym_env import GymTask
 from ringfence.worlds.rollouts import ContinuousTask
 
 FILE, STARTS = "solve.toml", "starts.safetensors"
@@ -43,34 +44,42 @@ PICTURED = 8  # episodes in the picture
 UNCONSTRAINED = "none"
 
 World = Literal["ant", "ant-bullet"]
+#: Before the id, or the "module:function", of a Gymnasium environment.
+GYM = "gym:"
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """One constrained RL problem and how it is solved. constraint: an inequality, or "none".
 
-    starts: the hash of the states where `ppo.start_share` of the episodes begin, or "".
+    world: "ant", "ant-bullet" or "gym:" and a Gymnasium environment, whose `features` are keys
+    of its info ("name" or "name:unit") and whose episodes have `horizon` steps (0: as
+    registered). starts: the hash of the states where `ppo.start_share` of the episodes begin.
     """
 
     command: str
     seed: int
-    world: World
+    world: str
     constraint: str
     delta: float
     ppo: PPOConfig
+    features: tuple[str, ...] = ()
+    horizon: int = 0
     starts: str = ""
 
 
 @dataclass(frozen=True)
 class _Problem:
-    world: World
+    world: str
     constraint: str
     delta: float
+    features: tuple[str, ...] = ()
+    horizon: int = 0
     starts: str = ""
 
 
 def to_toml(config: TrainConfig) -> str:
-    problem = _Problem(config.world, config.constraint, config.delta, config.starts)
+    problem = _Problem(*[getattr(config, f.name) for f in fields(_Problem)])
     lines = [
         f"schema = {configs.SCHEMA}",
         f"command = {json_bytes(config.command).decode().strip()}",
@@ -88,11 +97,8 @@ def read(run: Path) -> TrainConfig:
     return TrainConfig(
         command=configs.scalar(path, document, "command", str),
         seed=configs.scalar(path, document, "seed", int),
-        world=problem.world,
-        constraint=problem.constraint,
-        delta=problem.delta,
         ppo=configs.section(path, document, "ppo", PPOConfig),
-        starts=problem.starts,
+        **asdict(problem),
     )
 
 
@@ -129,12 +135,25 @@ def read_starts(run: Path, config: TrainConfig) -> Array | None:
     return starts
 
 
-def make_task(world: World) -> ContinuousTask:
+def make_task(
+    world: str, features: Sequence[str] = (), horizon: int | None = None
+) -> ContinuousTask:
+    """The task that a configuration names."""
+    if world.startswith(GYM):
+        pairs = [text.partition(":") for text in features]
+        declared = tuple(Feature(name, unit) for name, _, unit in pairs)
+        return GymTask(world.removeprefix(GYM), declared, steps=horizon or None)
+    if world not in ("ant", "ant-bullet"):
+        raise InvalidInput(f"there is no world {world!r} to train in")
+    if features or horizon:
+        raise InvalidInput(f"{world} has its own features and horizon; leave them out")
     return AntTask() if world == "ant" else AntBulletTask()
 
 
 def make_problem(config: TrainConfig) -> Problem:
-    task = make_task(config.world)
+    task = make_task(config.world, config.features, config.horizon)
+    if task.horizon < 1:
+        raise InvalidInput(f"an episode must have at least one step, got {task.horizon}")
     if config.constraint == UNCONSTRAINED:
         zero = np.zeros(len(task.features))
         c = LinearConstraint(tuple(task.features), zero, 0.0)
@@ -183,9 +202,9 @@ def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
     }
     write_policy(run / "policy", config, result)
     write_file(run / "curves.csv", curves(result.records))
-    paths = result.stochastic[:PICTURED]
-    title = f"{config.world}, {config.constraint}"
-    write_file(run / "path.png", top_view(paths, c, title))
+    if {"x", "y"} <= {f.name for f in c.features}:
+        title = f"{config.world}, {config.constraint}"
+        write_file(run / "path.png", top_view(result.stochastic[:PICTURED], c, title))
     clock.write()
     write_json(run / "summary.json", summary)
     return summary
@@ -207,8 +226,9 @@ class Clock:
         write_json(self._path, {"seconds": self._before + time.monotonic() - self._began})
 
 
-def solver_versions(world: World) -> dict[str, str]:
-    simulator = "mujoco" if world == "ant" else "pybullet"
+def solver_versions(world: str) -> dict[str, str]:
+    """Of what the result depends on, beside what every run does."""
+    simulator = {"ant": "mujoco", "ant-bullet": "pybullet"}.get(world, "gymnasium")
     return {name: version(name) for name in ("jax", "jaxlib", "optax", simulator)}
 
 
@@ -218,7 +238,10 @@ def figures_of(trajectories: Sequence[Trajectory], c: LinearConstraint) -> dict[
     def per_episode(value: Callable[[Trajectory], float]) -> Array:
         return np.array([value(t) for t in trajectories])
 
-    speed = [f.name for f in c.features].index("speed")
+    def mean_of(feature: int) -> float:
+        return float(per_episode(lambda t: float(t.features[:, feature].mean())).mean())
+
+    names = [f.name for f in c.features]
     reward = per_episode(lambda t: float(t.rewards.sum()))
     cost = per_episode(lambda t: float(c.cost(t.features).sum()))
     length = per_episode(lambda t: float(len(t)))
@@ -227,7 +250,7 @@ def figures_of(trajectories: Sequence[Trajectory], c: LinearConstraint) -> dict[
         "reward": float(reward.mean()),
         "reward_se": float(reward.std(ddof=1) / np.sqrt(len(reward))),
         "length": float(length.mean()),
-        "speed": float(per_episode(lambda t: float(t.features[:, speed].mean())).mean()),
+        **({"speed": mean_of(names.index("speed"))} if "speed" in names else {}),
         "true_raw": float(per_episode(lambda t: float(c.raw(t.features).sum())).mean()),
         "true_cost": float(cost.mean()),
         "true_cost_se": float(cost.std(ddof=1) / np.sqrt(len(cost))),
@@ -240,6 +263,7 @@ def write_policy(folder: Path, config: TrainConfig, result: Result) -> None:
     document = {
         "schema": 1,
         "world": config.world,
+        "features": list(config.features),
         "constraint": config.constraint,
         "delta": config.delta,
         "seed": config.seed,

@@ -129,11 +129,11 @@ def write_results(study: Study, out: Path, command: str, still: dict[str, Any]) 
         for seed, training in trainings.items():
             write_json(out / f"{name}-seed-{seed}.json", training.summary)
     write_file(out / "table.md", page(study, done, still, command).encode())
+    limits = {e.name: e.delta for e in study.experts if e.limited}
     courses = {
-        name: {seed: Course(t.curves["env_steps"], smoothed(t)) for seed, t in of.items()}
-        for name, of in done.items()
+        name: {s: Course(t.curves["env_steps"], smoothed(t)) for s, t in done[name].items()}
+        for name in limits
     }
-    limits = {e.name: e.delta if e.limited else None for e in study.experts}
     if any(courses.values()):
         courses_figure(courses, limits, out / "multiplier.png")
 
@@ -245,17 +245,23 @@ def expert_table(study: Study, done: Done, kind: str) -> str:
 
 
 def _cells(t: Training, kind: str) -> list[str]:
-    figures = [format(t.summary[kind][name], form) for name, form in FIGURES]
+    figures = [_figure([t], kind, name, form) for name, form in FIGURES]
     steps = f"{t.summary['env_steps']:,}"
     return [*figures, f"{t.summary['lam']:.3f}", steps, f"{t.seconds / 60:.1f}"]
 
 
 def _means(trainings: Sequence[Training], kind: str) -> list[str]:
-    figures = [
-        mean_and_error([t.summary[kind][name] for t in trainings], form) for name, form in FIGURES
-    ]
+    figures = [_figure(trainings, kind, name, form) for name, form in FIGURES]
     lam = mean_and_error([t.summary["lam"] for t in trainings], ".3f")
     return [*figures, lam, "", mean_and_error([t.seconds / 60 for t in trainings], ".1f")]
+
+
+def _figure(trainings: Sequence[Training], kind: str, name: str, form: str) -> str:
+    """Nothing for the cost of what has no constraint: that is 0 by definition."""
+    free = trainings[0].summary["constraint"]["description"] == UNCONSTRAINED
+    if free and name.startswith("true_"):
+        return ""
+    return mean_and_error([t.summary[kind][name] for t in trainings], form)
 
 
 def reference_table(study: Study, done: Done, still: dict[str, Any]) -> str:
@@ -281,7 +287,7 @@ def _judged_lines(judged: dict[str, Any]) -> list[list[str]]:
 def course_table(study: Study, done: Done) -> str:
     lines = []
     for expert in study.experts:
-        for seed, training in sorted(done[expert.name].items()):
+        for seed, training in sorted(done[expert.name].items()) if expert.limited else ():
             lam = training.curves["lam"]
             level = smooth(lam)
             at = [format(level[max(0, round(q * len(lam)) - 1)], ".3f") for q in QUARTERS]
