@@ -529,7 +529,6 @@ def learn(
     with ThreadPoolExecutor(max_workers=1) as beside:
         job = beside.submit(improve_actor, fixed, actor, opt["actor"], for_actor, rate, order)
         fitted = fit_critic(fixed, critic, opt["critic"], for_critic, rate, order)
-        jax.block_until_ready(fitted)
         improved = job.result()
     both = {"actor": improved, "critic": fitted}
     for name, (*_, norm) in both.items():
