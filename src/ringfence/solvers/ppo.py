@@ -326,8 +326,8 @@ def improve_actor(
     def loss(params: Params, d: dict[str, jax.Array]) -> jax.Array:
         ratio = jnp.exp(log_prob(params, d["x"], d["actions"]) - d["log_probs"])
         clipped = jnp.clip(ratio, 1 - config.clip, 1 + config.clip)
-        entropy = params["log_std"].sum()
         gain = jnp.minimum(ratio * d["A"], clipped * d["A"]).mean()
+        entropy: jax.Array = params["log_std"].sum()  # up to a constant
         return -gain - config.entropy_weight * entropy
 
     return descend(loss, params, opt_state, rows, rate, order, config)
