@@ -79,6 +79,21 @@ def make_slide() -> Slide:
     return Slide()
 
 
+class Broken(Slide):
+    """From its thirtieth step on, rewards are NaN."""
+
+    steps = 0
+
+    def step(self, action):
+        self.steps += 1
+        seen, reward, *rest = super().step(action)
+        return (seen, np.nan if self.steps >= 30 else reward, *rest)
+
+
+def make_broken() -> Broken:
+    return Broken()
+
+
 GYM = ["solve", "--world", f"gym:{__name__}:make_slide", "--horizon", "20", "--steps", "4096"]
 
 
@@ -247,3 +262,16 @@ def test_demonstrations_are_starts(tmp_path: Path, capsys: pytest.CaptureFixture
     starts = demonstrated_starts(options)
     assert starts is not None
     np.testing.assert_array_equal(starts, AntTask().states_of(episode))
+
+
+def test_nan_ends_the_run_and_leaves_nothing_half_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    words = ["solve", "--world", f"gym:{__name__}:make_broken", "--horizon", "20"]
+    words += ["--feature", "x", "--constraint", "x <= 0.5", "--steps", "8192"]
+    assert main([*words, "--out", str(run)]) == 1
+    # 64 copies: the thirtieth step of each begins at environment step 29 * 64
+    message = f"reward is nan at environment step {29 * 64} (copy 0): training stopped"
+    assert message in capsys.readouterr().err
+    assert [p.name for p in run.iterdir()] == ["solve.toml"]
