@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Feature
+from ringfence.worlds.gym_shapes import Shaped
 from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, Step
 from ringfence.worlds.sources import FeatureReader, TransitionFeatures
 
@@ -112,7 +113,8 @@ class GymSimulator:
 
     def __init__(self, task: GymTask, copies: int) -> None:
         self.copies, self._task = copies, task
-        self._envs = SyncVectorEnv([task.make] * copies, autoreset_mode=AutoresetMode.DISABLED)
+        makers = [lambda: Shaped(task.make())] * copies
+        self._envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
         self._seeds = np.zeros(copies, np.int64)
         self._actions: list[list[Array]] = [[] for _ in range(copies)]
         self._seen = np.zeros((copies, task.observation_dim))
