@@ -113,6 +113,12 @@ def _command(
 def _quickstart(sub: Any) -> None:
     about = "learn the built-in maze's constraint, with a page of pictures"
     one = _command(sub, "quickstart", commands.quickstart, about, "quickstart --seed 1")
+    one.add_argument(
+        "--world",
+        choices=("maze", "ant-maze"),
+        default="maze",
+        help="on the grid, or a short game with the Ant",
+    )
     _seed(one)
     one.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
 
@@ -270,11 +276,14 @@ def _reproduce_and_bench(sub: Any) -> None:
     one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
     one.add_argument(
         "experiment",
-        choices=("grid", "experts", "multipliers", "resets"),
-        help="grid: the paper's maze, exactly; experts: constrained RL on the Ant; multipliers: "
-        "PID against the classical one; resets: episodes that start at an expert's states",
+        choices=("grid", "maze", "experts", "multipliers", "resets"),
+        help="grid: the paper's maze, exactly; maze: the same with the Ant; experts: constrained "
+        "RL on the Ant; multipliers: PID against the classical one; "
+        "resets: episodes that start at an expert's states",
     )
-    one.add_argument("--seeds", type=int, help="how many seeds (default: grid 10, others 3)")
+    one.add_argument(
+        "--seeds", type=int, help="how many seeds (default: grid 10, maze 5, others 3)"
+    )
     one.add_argument(
         "--world", choices=("ant", "ant-bullet"), default="ant", help="the Ant's simulator"
     )
@@ -291,7 +300,9 @@ def _reproduce_and_bench(sub: Any) -> None:
     about = "speed, measured"
     bench = _command(sub, "bench", commands.bench, about, "bench exact --out bench.json")
     bench.add_argument(
-        "what", choices=("exact", "crl"), help="exact: finite worlds; crl: training on the Ant"
+        "what",
+        choices=("exact", "crl", "maze"),
+        help="exact: finite worlds; crl: training on the Ant; maze: the Ant's maze",
     )
     bench.add_argument(
         "--budget", type=float, default=60.0, help="exact: stop when a game takes this, s"
@@ -300,7 +311,10 @@ def _reproduce_and_bench(sub: Any) -> None:
 
 
 def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:
-    words = f"'maze' (built in), {more}or the path of a text map"
+    words = (
+        f"'maze' (built in), 'ant-maze' (the same for the Ant) or 'ant-maze:FILE', {more}"
+        "or the path of a text map"
+    )
     one.add_argument("--world", default=default, help=words)
     one.add_argument("--horizon", type=int, help="steps of an episode (default: from the map)")
     one.add_argument("--slip", type=float, default=0.0, help="chance of a random move")

@@ -25,7 +25,10 @@ def quickstart(options: Namespace) -> None:
     """The whole product on the built-in maze with default settings."""
     from ringfence.cli import parser
 
-    words = ["learn", "--world", "maze", "--seed", str(options.seed)]
+    words = ["learn", "--world", options.world, "--seed", str(options.seed)]
+    if options.world == "ant-maze":
+        # Short: two episodes from each start, three iterations; the whole takes ten, and five.
+        words += ["--paths", "2", "--heldout", "1", "--iterations", "3"]
     out = options.out or free_name(Path("runs/quickstart"))
     settings = parser().parse_args([*words, "--out", str(out)])
     settings.command_line = " ".join(["ringfence", *words])
@@ -303,14 +306,18 @@ def report(options: Namespace) -> None:
 
 
 def reproduce(options: Namespace) -> None:
-    seeds = (
-        options.seeds if options.seeds is not None else 10 if options.experiment == "grid" else 3
-    )
+    usual = {"grid": 10, "maze": 5}.get(options.experiment, 3)
+    seeds = usual if options.seeds is None else options.seeds
     if seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
     if options.only and options.experiment != "experts":
         raise InvalidInput("--only belongs to 'reproduce experts'")
-    if options.experiment != "grid":
+    if options.experiment == "maze":
+        from ringfence.studies import ant_maze
+
+        out = options.out or Path("results/maze-ant")
+        ant_maze.reproduce(out, seeds, options.command_line, print)
+    elif options.experiment != "grid":
         from ringfence.studies import experts, multipliers, resets
         from ringfence.studies.trainings import SIMULATOR
 
@@ -334,10 +341,11 @@ def reproduce(options: Namespace) -> None:
 def bench(options: Namespace) -> None:
     from ringfence.runs.files import write_json
 
-    if options.what == "crl":
+    if options.what in ("crl", "maze"):
         from ringfence.bench_crl import bench_crl
+        from ringfence.bench_maze import bench_maze
 
-        numbers = bench_crl()
+        numbers = bench_crl() if options.what == "crl" else bench_maze()
         if options.out is not None:
             write_json(options.out, numbers)
             print(f"saved to {options.out}")

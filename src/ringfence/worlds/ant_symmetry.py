@@ -64,6 +64,12 @@ def yaw(observations: Array) -> Array:
     return np.asarray(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
 
 
+def upright(observations: Array) -> Array:
+    """The cosine between the torso's axis and the vertical [n]: below 0 the Ant lies on its back."""
+    _, x, y, _ = observations[:, QUATERNION].T
+    return np.asarray(1 - 2 * (x * x + y * y))
+
+
 def nearest_quarters(observations: Array, direction: Array) -> NDArray[np.intp]:
     """The renaming after which the torso's heading is nearest to `direction`, [n]."""
     return np.asarray(np.rint((direction - yaw(observations)) / (0.5 * np.pi)) % 4, np.intp)

@@ -31,6 +31,8 @@ LOOK_AHEAD = 1.5
 TURN = 0.75
 
 
+#: By how much the direction turns in a step at most, in radians.
+SLEW = 0.1
 #: The legs are renamed when the heading is further than this from the direction, in radians. More
 #: than an eighth of a turn, so that an Ant half-way between two names keeps the one it has.
 RENAME = np.pi / 3
@@ -96,7 +98,9 @@ def walk(walks: Sequence[Walk], horizon: int) -> list[Walked]:
         taken.append(actions)
         paid.append(reward(xy, goals))
         arrived = np.linalg.norm(xy - goals, axis=1) <= REACHED
-        ended = walking[(arrived | step.terminated)[walking]]
+        # An Ant on its back never gets up, though Ant-v5 calls it healthy.
+        fallen = step.terminated | (symmetry.upright(seen) < 0)
+        ended = walking[(arrived | fallen)[walking]]
         outcome[ended] = np.where(arrived[ended], ARRIVED, FELL)
         length[ended] = t + 1
         walking = np.setdiff1d(walking, ended)
@@ -139,6 +143,7 @@ class Pilot:
         self._last = np.array([len(line) - 2 for line in lines])
         self._at = np.zeros(len(walks), np.intp)
         self._quarters = np.zeros(len(walks), np.intp)
+        self._direction: Array | None = None
 
     def steer(self, xy: Array, seen: Array) -> tuple[Array, NDArray[np.intp]]:
         """Positions [n, 2] and observations [n, 27] -> direction [n], names of the legs [n]."""
@@ -149,12 +154,21 @@ class Pilot:
             along, end, unit = self._line(xy)
         origin = self._points[np.arange(len(xy)), self._at]
         aim = origin + np.minimum(along + LOOK_AHEAD, end)[:, None] * unit
-        direction = np.arctan2(aim[:, 1] - xy[:, 1], aim[:, 0] - xy[:, 0])
+        wanted = np.arctan2(aim[:, 1] - xy[:, 1], aim[:, 0] - xy[:, 0])
+        direction = self._turned(wanted)
         off = symmetry.yaw(seen) - direction + 0.5 * np.pi * self._quarters
         off = np.abs((off + np.pi) % (2 * np.pi) - np.pi)
         best = symmetry.nearest_quarters(seen, direction)
         self._quarters = np.where(off > RENAME, best, self._quarters)
         return direction, self._quarters
+
+    def _turned(self, wanted: Array) -> Array:
+        """The direction, turned by at most SLEW towards the wanted one; at once at the start."""
+        if self._direction is None:
+            self._direction = wanted
+        off = (wanted - self._direction + np.pi) % (2 * np.pi) - np.pi
+        self._direction = self._direction + np.clip(off, -SLEW, SLEW)
+        return self._direction
 
     def _line(self, xy: Array) -> tuple[Array, Array, Array]:
         """How far along its line each Ant is, the line's length, and its direction [n, 2]."""
