@@ -46,7 +46,7 @@ Say = Callable[[str], None]
 ITERATIONS = 5
 #: A single task's game: its learner is soon where its expert is.
 SINGLE_ITERATIONS = 3
-HELD_OUT_PATHS = 2
+HELD_OUT_PATHS = 1
 LEFT_OUT = ((1, 4, 8), (0, 5, 9), (7, 8, 9))
 #: Starts that no demonstration begins at: one in the lower left, one in the upper right part.
 NEW_STARTS: tuple[Cell, ...] = ((7, 3), (1, 7))

@@ -65,7 +65,7 @@ def yaw(observations: Array) -> Array:
 
 
 def upright(observations: Array) -> Array:
-    """The cosine between the torso's axis and the vertical [n]: below 0 the Ant lies on its back."""
+    """The cosine of the torso's tilt [n]: below 0 the Ant lies on its back."""
     _, x, y, _ = observations[:, QUATERNION].T
     return np.asarray(1 - 2 * (x * x + y * y))
 

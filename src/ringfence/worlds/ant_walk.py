@@ -26,13 +26,16 @@ from ringfence.worlds.rollouts import Actor
 
 #: The speed that the controller's extra input is measured from, m/s.
 SPEED_LIMIT = 1.5
-#: How far ahead of itself on its line an Ant aims, and how near to the end of a line it turns, m.
+#: How far ahead of itself on its line an Ant aims, and how near to the end of a line it turns, m;
+#: and by how much its direction turns in a step at most, in radians. On staircases of 4 m, turning
+#: at once 1 of 1,564 turns ended in a fall, by 0.07 or 0.1 a step 3 of 1,920 (1.34 m/s); by 0.05
+#: none of 1,589 (1.43 m/s), and with TURN = 2 no Ant was more than 1.4 m off its line.
 LOOK_AHEAD = 1.5
-TURN = 0.75
-
-
-#: By how much the direction turns in a step at most, in radians.
-SLEW = 0.1
+TURN = 2.0
+SLEW = 0.05
+#: What an Ant walks in a step, m. Near its goal it may turn faster, so that its circle is never
+#: wider than its distance from the goal: it would walk around it for ever.
+STEP = 0.075
 #: The legs are renamed when the heading is further than this from the direction, in radians. More
 #: than an eighth of a turn, so that an Ant half-way between two names keeps the one it has.
 RENAME = np.pi / 3
@@ -155,19 +158,23 @@ class Pilot:
         origin = self._points[np.arange(len(xy)), self._at]
         aim = origin + np.minimum(along + LOOK_AHEAD, end)[:, None] * unit
         wanted = np.arctan2(aim[:, 1] - xy[:, 1], aim[:, 0] - xy[:, 0])
-        direction = self._turned(wanted)
+        direction = self._turned(wanted, np.linalg.norm(self._points[:, -1] - xy, axis=1))
         off = symmetry.yaw(seen) - direction + 0.5 * np.pi * self._quarters
         off = np.abs((off + np.pi) % (2 * np.pi) - np.pi)
         best = symmetry.nearest_quarters(seen, direction)
         self._quarters = np.where(off > RENAME, best, self._quarters)
         return direction, self._quarters
 
-    def _turned(self, wanted: Array) -> Array:
-        """The direction, turned by at most SLEW towards the wanted one; at once at the start."""
+    def _turned(self, wanted: Array, left: Array) -> Array:
+        """The direction, turned towards the wanted one (at once at the start).
+
+        left [n]: the distance to the goal, m.
+        """
         if self._direction is None:
             self._direction = wanted
         off = (wanted - self._direction + np.pi) % (2 * np.pi) - np.pi
-        self._direction = self._direction + np.clip(off, -SLEW, SLEW)
+        most = np.maximum(SLEW, 2 * STEP / np.maximum(left, REACHED))
+        self._direction = self._direction + np.clip(off, -most, most)
         return self._direction
 
     def _line(self, xy: Array) -> tuple[Array, Array, Array]:
