@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ringfence.constraints.classes import LinearClass, TableClass
-    from ringfence.constraints.files import load
     from ringfence.constraints.linear import LinearConstraint
+    from ringfence.constraints.mlp import MLPConstraint
+    from ringfence.constraints.mlp_player import MLPRegression
     from ringfence.constraints.player import FTRL, Regression, ftrl
+    from ringfence.constraints.saved import SavedConstraint, load
     from ringfence.constraints.table import TableConstraint
     from ringfence.experts import ExpertConfig, make_demonstrations
     from ringfence.game import Record, Rules, play
@@ -19,28 +21,38 @@ if TYPE_CHECKING:
     from ringfence.selection import select
     from ringfence.solvers.lp import LPSolver
     from ringfence.solvers.soft import SoftSolver
+    from ringfence.use import ConstraintCost, Monitor, VectorConstraintCost, VectorMonitor
+    from ringfence.violations import Violations
     from ringfence.worlds.grid import GridWorld, maze, read_map
 
 _HOME = {
     "FTRL": "constraints.player",
     "Behaviour": "objects",
+    "ConstraintCost": "use",
     "ExpertConfig": "experts",
     "GridWorld": "worlds.grid",
     "J": "objects",
     "LPSolver": "solvers.lp",
     "LinearClass": "constraints.classes",
     "LinearConstraint": "constraints.linear",
+    "MLPConstraint": "constraints.mlp",
+    "MLPRegression": "constraints.mlp_player",
+    "Monitor": "use",
     "Problem": "objects",
     "Record": "game",
     "Regression": "constraints.player",
     "Rules": "game",
+    "SavedConstraint": "constraints.saved",
     "SoftSolver": "solvers.soft",
     "Solution": "objects",
     "TableClass": "constraints.classes",
     "TableConstraint": "constraints.table",
+    "VectorConstraintCost": "use",
+    "VectorMonitor": "use",
+    "Violations": "violations",
     "behaviour_of": "objects",
     "ftrl": "constraints.player",
-    "load": "constraints.files",
+    "load": "constraints.saved",
     "make_demonstrations": "experts",
     "maze": "worlds.grid",
     "play": "game",
@@ -51,20 +63,28 @@ _HOME = {
 __all__ = [
     "FTRL",
     "Behaviour",
+    "ConstraintCost",
     "ExpertConfig",
     "GridWorld",
     "J",
     "LPSolver",
     "LinearClass",
     "LinearConstraint",
+    "MLPConstraint",
+    "MLPRegression",
+    "Monitor",
     "Problem",
     "Record",
     "Regression",
     "Rules",
+    "SavedConstraint",
     "SoftSolver",
     "Solution",
     "TableClass",
     "TableConstraint",
+    "VectorConstraintCost",
+    "VectorMonitor",
+    "Violations",
     "behaviour_of",
     "ftrl",
     "load",

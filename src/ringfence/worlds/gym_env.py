@@ -7,7 +7,7 @@ transition. Copies run in Gymnasium's own SyncVectorEnv.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -23,9 +23,7 @@ from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Feature
 from ringfence.worlds.gym_shapes import Shaped
 from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, Step
-
-#: (observations [N, o], actions [N, a], next observations [N, o]) -> features [N, d]
-TransitionFeatures = Callable[[Array, Array, Array], Array]
+from ringfence.worlds.sources import FeatureReader, TransitionFeatures
 
 
 @dataclass(frozen=True)
@@ -121,6 +119,7 @@ class GymSimulator:
         self._actions: list[list[Array]] = [[] for _ in range(copies)]
         self._seen = np.zeros((copies, task.observation_dim))
         self._ended = np.ones(copies, np.bool_)
+        self._reader = FeatureReader(task.features, task.transition, task.name)
 
     def reset(self, which: NDArray[np.intp], rngs: Sequence[np.random.Generator]) -> Array:
         if len(which):
@@ -146,7 +145,8 @@ class GymSimulator:
         self._ended = terminated | truncated
         for past, action in zip(self._actions, actions, strict=True):
             past.append(action)
-        features = self._features(before, actions, info)
+        every = np.ones(self.copies, np.bool_)
+        features = self._reader.batch(before, actions, self._seen, info, every)
         return Step(self._seen.copy(), rewards.astype(np.float64), features, terminated, truncated)
 
     def save(self) -> dict[str, Array]:
@@ -181,20 +181,3 @@ class GymSimulator:
             self._seen[i] = self._envs._env_obs[i]
             self._actions[i] = []
         self._ended[which] = False
-
-    def _features(self, before: Array, actions: Array, info: Mapping[str, Any]) -> Array:
-        task, shape = self._task, (self.copies, len(self._task.features))
-        if task.transition is not None:
-            phi = np.asarray(task.transition(before, actions, self._seen), np.float64)
-            if phi.shape != shape:
-                raise SolverFailed(
-                    f"the feature function of {task.name} returned shape {phi.shape}, not {shape}"
-                )
-            return phi
-        missing = [f.name for f in task.features if f.name not in info]
-        if missing:
-            raise InvalidInput(
-                f"{task.name} has no info key {missing[0]!r} for a feature; after a step it has "
-                f"{', '.join(k for k in info if not k.startswith('_')) or 'none'}"
-            )
-        return np.column_stack([np.asarray(info[f.name], np.float64) for f in task.features])
