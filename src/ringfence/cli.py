@@ -249,10 +249,14 @@ def _reproduce_and_bench(sub: Any) -> None:
     one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
     one.add_argument(
         "experiment",
-        choices=("grid", "experts"),
-        help="grid: the paper's maze, exactly; experts: constrained RL on the Ant",
+        choices=("grid", "unseen", "experts"),
+        help="grid: the paper's maze, exactly; unseen: tasks never seen, in random mazes too; "
+        "experts: constrained RL on the Ant",
     )
-    one.add_argument("--seeds", type=int, help="how many seeds (default: grid 10, experts 3)")
+    one.add_argument(
+        "--seeds", type=int, help="how many (default: grid 10, unseen 200 random mazes, experts 3)"
+    )
+    one.add_argument("--workers", type=int, default=1, help="unseen: worker processes")
     one.add_argument(
         "--world", choices=("ant", "ant-bullet"), default="ant", help="experts: the simulator"
     )

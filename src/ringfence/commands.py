@@ -253,9 +253,8 @@ def report(options: Namespace) -> None:
 
 
 def reproduce(options: Namespace) -> None:
-    seeds = (
-        options.seeds if options.seeds is not None else 10 if options.experiment == "grid" else 3
-    )
+    default = {"grid": 10, "unseen": 200, "experts": 3}
+    seeds = default[options.experiment] if options.seeds is None else options.seeds
     if seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
     if options.experiment == "experts":
@@ -263,6 +262,12 @@ def reproduce(options: Namespace) -> None:
 
         out = options.out or Path(f"results/experts-{experts.SIMULATOR[options.world]}")
         experts.reproduce(options.world, out, seeds, options.command_line, print)
+    elif options.experiment == "unseen":
+        from ringfence.studies import unseen_report
+
+        require_workers(options.workers)
+        out = options.out or Path("results/unseen-grid")
+        unseen_report.reproduce(out, seeds, options.workers, options.command_line, print)
     else:
         from ringfence.studies import tables
 
