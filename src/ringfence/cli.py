@@ -254,7 +254,7 @@ def _reproduce_and_bench(sub: Any) -> None:
         "experts: constrained RL on the Ant",
     )
     one.add_argument(
-        "--seeds", type=int, help="how many (default: grid 10, unseen 200 random mazes, experts 3)"
+        "--seeds", type=int, help="how many (default: grid 10, unseen 100 random mazes, experts 3)"
     )
     one.add_argument("--workers", type=int, default=1, help="unseen: worker processes")
     one.add_argument(

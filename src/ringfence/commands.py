@@ -253,7 +253,7 @@ def report(options: Namespace) -> None:
 
 
 def reproduce(options: Namespace) -> None:
-    default = {"grid": 10, "unseen": 200, "experts": 3}
+    default = {"grid": 10, "unseen": 100, "experts": 3}
     seeds = default[options.experiment] if options.seeds is None else options.seeds
     if seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
