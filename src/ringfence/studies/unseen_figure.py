@@ -36,8 +36,9 @@ def figure(summary: dict[str, Any], path: Path) -> None:
             outcome_panel(line[1], of, "declined", title + "not reached")
             outcome_panel(line[2], of, "safe", title + "reached safely")
             coverage_panel(line[3], of, title + "multi-task, by evidence")
-        for ax in (axes[-1][0], axes[-1][3]):  # where the paper's maze leaves room
-            ax.legend(frameon=False, fontsize=8, loc="center right")
+        # Where the paper's maze leaves room.
+        axes[-1][0].legend(frameon=False, fontsize=8, loc="center right")
+        axes[-1][3].legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 0.05))
         picture.supxlabel(
             "K demonstrated tasks. Bars: exact binomial 95% over tasks; band: the middle 80% of "
             "mazes (multi-task)",
