@@ -276,14 +276,17 @@ def _reproduce_and_bench(sub: Any) -> None:
     one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
     one.add_argument(
         "experiment",
-        choices=("grid", "maze", "experts", "multipliers", "resets"),
-        help="grid: the paper's maze, exactly; maze: the same with the Ant; experts: constrained "
-        "RL on the Ant; multipliers: PID against the classical one; "
-        "resets: episodes that start at an expert's states",
+        choices=("grid", "maze", "unseen", "experts", "multipliers", "resets"),
+        help="grid: the paper's maze, exactly; maze: the same with the Ant; unseen: tasks never "
+        "seen, in random mazes too; experts: constrained RL on the Ant; multipliers: PID against "
+        "the classical one; resets: episodes that start at an expert's states",
     )
     one.add_argument(
-        "--seeds", type=int, help="how many seeds (default: grid 10, maze 5, others 3)"
+        "--seeds",
+        type=int,
+        help="how many (default: grid 10, maze 5, unseen 100 random mazes, others 3)",
     )
+    one.add_argument("--workers", type=int, default=1, help="unseen: worker processes")
     one.add_argument(
         "--world", choices=("ant", "ant-bullet"), default="ant", help="the Ant's simulator"
     )

@@ -56,6 +56,10 @@ def demos_check(options: Namespace) -> None:
     given = demos.load(options.demos)
     if options.world is None:
         findings = demo_checks.check(given)
+    elif world_of(options).simulator == "ant":
+        from ringfence import commands_maze
+
+        findings = commands_maze.check_demos(given, world_of(options))
     else:
         findings = experts.check(given, make_world(world_of(options)).tasks)
     for finding in findings:
@@ -133,10 +137,10 @@ def finish(run: Path, workers: int) -> None:
     """Play a run to its end, with progress, and tell what came of it."""
     from ringfence.progress import Progress
     from ringfence.report import page
-    from ringfence.runs import config, learn, maze_learn
+    from ringfence.runs import learn, maze_learn
 
     with Progress() as progress:
-        if config.read(run / "config.toml").world.simulator == "ant":
+        if is_ant_maze(run):
             summary = maze_learn.drive(run, progress)
         else:
             summary = learn.drive(run, workers, progress)
@@ -259,6 +263,15 @@ def transfer(options: Namespace) -> None:
     from ringfence.runs.transfer import from_run
 
     out = options.out or free_name(options.run / "transfer")
+    if is_ant_maze(options.run):
+        from ringfence.runs import maze_transfer
+
+        done = maze_transfer.from_run(
+            options.run, options.goal, options.start, options.unknown, options.seed, out, print
+        )
+        print_numbers(done, ("success", "reward", "true_cost", "episodes"))
+        print(f"saved to {out}")
+        return
     solver = make_any_solver(options)
     answer = from_run(
         options.run, options.goal, options.start, options.unknown, solver, options.seed, out, print
@@ -306,8 +319,8 @@ def report(options: Namespace) -> None:
 
 
 def reproduce(options: Namespace) -> None:
-    usual = {"grid": 10, "maze": 5}.get(options.experiment, 3)
-    seeds = usual if options.seeds is None else options.seeds
+    default = {"grid": 10, "maze": 5, "unseen": 100}
+    seeds = default.get(options.experiment, 3) if options.seeds is None else options.seeds
     if seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
     if options.only and options.experiment != "experts":
@@ -317,6 +330,12 @@ def reproduce(options: Namespace) -> None:
 
         out = options.out or Path("results/maze-ant")
         ant_maze.reproduce(out, seeds, options.command_line, print)
+    elif options.experiment == "unseen":
+        from ringfence.studies import unseen_report
+
+        require_workers(options.workers)
+        out = options.out or Path("results/unseen-grid")
+        unseen_report.reproduce(out, seeds, options.workers, options.command_line, print)
     elif options.experiment != "grid":
         from ringfence.studies import experts, multipliers, resets
         from ringfence.studies.trainings import SIMULATOR
@@ -360,6 +379,12 @@ def bench(options: Namespace) -> None:
     if options.out is not None:
         write_json(options.out, benchmarks.flat(rows))
         print(f"saved to {options.out}")
+
+
+def is_ant_maze(run: Path) -> bool:
+    from ringfence.runs import config
+
+    return config.read(run / "config.toml").world.simulator == "ant"
 
 
 def world_of(options: Namespace) -> WorldConfig:

@@ -103,8 +103,14 @@ def contour(ax: Any, layout: Layout, c: Constraint) -> None:
     ax.contour(x, y, cost, levels=LEVELS, colors=FORBIDDEN, linewidths=widths, zorder=4)
 
 
-def maze_figure(panels: Sequence[FloorPanel], path: Path, layout: Layout, columns: int = 4) -> None:
+def maze_figure(panels: Sequence[FloorPanel], path: Path, layout: Layout) -> None:
     """The paper's maze figure with the Ant: panels (a), (b), .."""
+    write_file(path, maze_picture(panels, layout, path.suffix))
+
+
+def maze_picture(
+    panels: Sequence[FloorPanel], layout: Layout, suffix: str, columns: int = 4
+) -> bytes:
     rows = -(-len(panels) // columns)
     with canvas(2.5 * columns, 3.0 * rows) as figure:
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -113,11 +119,12 @@ def maze_figure(panels: Sequence[FloorPanel], path: Path, layout: Layout, column
             if panel.flagged is not None:
                 shade(ax, layout, panel.flagged, FORBIDDEN, 0.35, 2)
             draw_paths(ax, panel.paths)
-            ax.set_title(f"({chr(ord('a') + n)}) {panel.title}", fontsize=9)
+            letter = f"({chr(ord('a') + n)}) " if len(panels) > 1 else ""
+            ax.set_title(letter + panel.title, fontsize=9)
             ax.set_xlabel(panel.note, fontsize=8)
         for ax in axes[len(panels) :]:
             ax.set_axis_off()
-        write_file(path, picture_bytes(figure, path.suffix))
+        return picture_bytes(figure, suffix)
 
 
 def evidence_figure(run: Path, path: Path) -> None:

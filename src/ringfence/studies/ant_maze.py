@@ -33,6 +33,7 @@ from ringfence.runs.config import (
 )
 from ringfence.runs.files import write_json
 from ringfence.runs.ledger import Ledger
+from ringfence.runs.maze_transfer import is_covered, planning_map
 from ringfence.runs.summary import iou
 from ringfence.runs.worlds import make_maze, world_config
 from ringfence.solvers.planner import PENALTY, Bools, Planner, distances, flag
@@ -214,12 +215,9 @@ def unseen_rows(
     maze = study.maze
     c = study.play(trained, ITERATIONS)[-1].c_next
     evidence = study.evidence(trained)
-    flagged = flag(c, maze.layout) | ~evidence.allowed.reshape(maze.grid.shape)
+    flagged = planning_map(maze, c, evidence, "avoid")
     tasks = [maze.task(goal, (start,)) for goal, starts in new for start in starts]
-    covered = [
-        evidences.covered(evidence, maze.grid.task(t.goal, t.starts), state_of(maze, t.starts[0]))
-        for t in tasks
-    ]
+    covered = [is_covered(maze, evidence, t.goal, t.starts[0]) for t in tasks]
     seeds = [(study.seed, UNSEEN, *t.goal, *t.starts[0]) for t in tasks]
     solutions = Planner(threads=maze_learn.THREADS).solve_all(tasks, flagged, seeds)
     return [
@@ -227,7 +225,7 @@ def unseen_rows(
             "trained": what,
             "goal": list(task.goal),
             "start": list(task.starts[0]),
-            "covered": bool(said),
+            "covered": said,
             "episodes": len(s.policy["outcome"]),
             "arrived": int((np.asarray(s.policy["outcome"]) == ARRIVED).sum()),
             "true_cost": maze.truth.true_cost(s.behaviour),
@@ -235,7 +233,3 @@ def unseen_rows(
         }
         for task, said, s in zip(tasks, covered, solutions, strict=True)
     ]
-
-
-def state_of(maze: AntMaze, cell: Cell) -> int:
-    return cell[0] * maze.grid.shape[1] + cell[1]
