@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "solvers": {
         *("disk", "errors", "objects", "solvers"),
         *("worlds.finite", "worlds.rollouts", "worlds.floor", "worlds.ant_walk"),
+        "worlds.point_maze",
     },
     "game": {"errors", "objects", "constraints.player"},
     "selection": {"errors", "objects", "game"},

@@ -10,11 +10,11 @@ import pytest
 
 from ringfence import demos as demonstrations
 from ringfence.demos import Demonstrations, TaskDemos
-from ringfence.errors import InvalidInput
+from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import Trajectory
 from ringfence.report import page
 from ringfence.runs import maze as mazes
-from ringfence.runs import maze_learn
+from ringfence.runs import maze_learn, maze_transfer
 from ringfence.runs.config import (
     DemosConfig,
     GameConfig,
@@ -155,6 +155,28 @@ def test_an_unknown_task_is_an_error(
     with pytest.raises(InvalidInput, match=r"goal \(7,7\)"):
         maze_learn.create(tmp_path / "run", config, other)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_new_start_is_called_covered_and_walked_safely(played: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    answer = maze_transfer.from_run(
+        played, (0, 2), (1, 0), "avoid", 0, tmp_path / "out", said.append
+    )
+    assert said == [
+        "goal (0,2) from (1, 0): covered, it can be done within cells that demonstrators walked"
+    ]
+    assert answer["covered"]
+    assert answer["success"] == 1
+    assert answer["true_cost"] == 0
+    assert (tmp_path / "out" / "path.png").stat().st_size > 2000
+
+
+def test_a_goal_in_a_wall_is_refused(played: Path, tmp_path: Path) -> None:
+    with pytest.raises(InfeasibleLimit, match="the goal lies in a wall"):
+        maze_transfer.from_run(played, (0, 1), (1, 0), "allow", 0, tmp_path / "out", print)
+    with pytest.raises(InvalidInput, match="outside the map"):
+        maze_transfer.from_run(played, (5, 1), (1, 0), "allow", 0, tmp_path / "out", print)
+    assert not (tmp_path / "out").exists()
 
 
 def test_depth_is_the_distance_to_the_nearest_free_cell() -> None:

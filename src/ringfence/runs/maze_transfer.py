@@ -69,6 +69,8 @@ def from_run(
     covered = is_covered(maze, evidence, goal, start)
     say(f"{task.name} from {start}: " + sentence(covered))
     flagged = planning_map(maze, c, evidence, unknown)
+    if flag(c, maze.layout)[goal]:
+        raise InfeasibleLimit(f"{task.name}: the goal lies in a wall of the learned constraint")
     if distances(flagged, goal)[start] >= PENALTY:
         raise InfeasibleLimit(
             f"{task.name} from {start}: no way under the learned constraint; ask for a "
