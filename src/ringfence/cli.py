@@ -276,10 +276,11 @@ def _reproduce_and_bench(sub: Any) -> None:
     one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
     one.add_argument(
         "experiment",
-        choices=("grid", "maze", "unseen", "experts", "multipliers", "resets"),
-        help="grid: the paper's maze, exactly; maze: the same with the Ant; unseen: tasks never "
-        "seen, in random mazes too; experts: constrained RL on the Ant; multipliers: PID against "
-        "the classical one; resets: episodes that start at an expert's states",
+        choices=("grid", "maze", "point-maze", "unseen", "experts", "multipliers", "resets"),
+        help="grid: the paper's maze, exactly; maze: the same with the Ant; point-maze: without a "
+        "planner; unseen: tasks never seen, in random mazes too; experts: constrained RL on the "
+        "Ant; multipliers: PID against the classical one; resets: episodes that start at an "
+        "expert's states",
     )
     one.add_argument(
         "--seeds",

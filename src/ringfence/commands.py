@@ -330,6 +330,11 @@ def reproduce(options: Namespace) -> None:
 
         out = options.out or Path("results/maze-ant")
         ant_maze.reproduce(out, seeds, options.command_line, print)
+    elif options.experiment == "point-maze":
+        from ringfence.studies import point_maze
+
+        out = options.out or Path("results/maze-point")
+        point_maze.reproduce(out, 0, options.command_line, print)
     elif options.experiment == "unseen":
         from ringfence.studies import unseen_report
 

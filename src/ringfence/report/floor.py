@@ -32,6 +32,7 @@ class FloorPanel:
     walls: Bools
     flagged: Bools | None = None
     paths: Sequence[Array] = ()
+    points: Array | None = None
     note: str = ""
 
 
@@ -119,6 +120,8 @@ def maze_picture(
             if panel.flagged is not None:
                 shade(ax, layout, panel.flagged, FORBIDDEN, 0.35, 2)
             draw_paths(ax, panel.paths)
+            if panel.points is not None:
+                ax.plot(*panel.points.T, ".", color=EXPERT, markersize=0.6, zorder=3)
             letter = f"({chr(ord('a') + n)}) " if len(panels) > 1 else ""
             ax.set_title(letter + panel.title, fontsize=9)
             ax.set_xlabel(panel.note, fontsize=8)
