@@ -28,7 +28,7 @@ Report = Callable[[str], None]
 
 ROUNDS = 3
 EPISODES = 10  # from each start of each task
-SIDE_BY_SIDE = (2, 1)  # episodes from each start of each task, ours; trajectories of the peer
+SIDE_BY_SIDE = (1, 1)  # episodes from each start of each task, ours; trajectories of the peer
 
 
 def bench_maze(threads: int = 2, report: Report = print) -> dict[str, float | None]:
@@ -100,8 +100,8 @@ def open_environment(world: AntMaze) -> Any:
 def walk_alone(env: Any, walk: Walk, horizon: int) -> int:
     """One trajectory in the published environment with our controller; returns its steps."""
     (state,), actor, pilot = standing(walk.start[None]), controller(), Pilot([walk])
-    corners = {"goal_cell": np.zeros(2, int), "reset_cell": np.ones(2, int)}
-    env.reset(seed=0, options=corners)
+    far = np.array([0, env.maze.map_width - 1])  # it wants both, not in one cell; then ours
+    env.reset(seed=0, options={"goal_cell": np.zeros(2, int), "reset_cell": far})
     env.goal = walk.goal
     env.ant_env.set_state(state[:15], state[15:])
     xy, seen, speed = state[:2], state[2:], 0.0
