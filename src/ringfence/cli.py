@@ -270,11 +270,15 @@ def _reproduce_and_bench(sub: Any) -> None:
     one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
     one.add_argument(
         "experiment",
-        choices=("grid", "experts", "multipliers", "resets"),
-        help="grid: the paper's maze, exactly; experts: constrained RL on the Ant; multipliers: "
-        "PID against the classical one; resets: episodes that start at an expert's states",
+        choices=("grid", "unseen", "experts", "multipliers", "resets"),
+        help="grid: the paper's maze, exactly; unseen: tasks never seen, in random mazes too; "
+        "experts: constrained RL on the Ant; multipliers: PID against the classical one; resets: "
+        "episodes that start at an expert's states",
     )
-    one.add_argument("--seeds", type=int, help="how many seeds (default: grid 10, others 3)")
+    one.add_argument(
+        "--seeds", type=int, help="how many (default: grid 10, unseen 100 random mazes, others 3)"
+    )
+    one.add_argument("--workers", type=int, default=1, help="unseen: worker processes")
     one.add_argument(
         "--world", choices=("ant", "ant-bullet"), default="ant", help="the Ant's simulator"
     )
