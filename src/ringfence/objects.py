@@ -105,6 +105,10 @@ class Solution:
     env_steps: int
 
 
+#: The arrays that a learning solver begins from.
+Start = Mapping[str, NDArray[np.generic]]
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """One constrained RL problem: maximise the task's reward subject to J(pi, c) <= delta.
@@ -116,7 +120,7 @@ class Problem:
     task: Task
     constraint: Constraint
     delta: float
-    start: Mapping[str, NDArray[np.generic]] | None
+    start: Start | None
     seed: tuple[int, ...]
 
 

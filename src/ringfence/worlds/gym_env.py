@@ -1,14 +1,15 @@
 """Anyone's Gymnasium environment with Box observations and actions, as a task.
 
 The environment is named by its registered id or by "module:function" (a function that makes
-one). Its features are declared: a key of the environment's `info`, or a function of the
-transition. Copies run in Gymnasium's own SyncVectorEnv.
+one). Its features are declared: a key of the environment's `info`, a column of the observation
+that a step led to, or a function of the transition. A task may have a reward of its own. Copies
+run in Gymnasium's own SyncVectorEnv.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import Any, cast
@@ -25,22 +26,31 @@ from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, 
 
 #: (observations [N, o], actions [N, a], next observations [N, o]) -> features [N, d]
 TransitionFeatures = Callable[[Array, Array, Array], Array]
+#: The same -> rewards [N]
+TransitionReward = Callable[[Array, Array, Array], Array]
 
 
 @dataclass(frozen=True)
 class GymTask:
     """A Gymnasium environment as a task.
 
-    features: names and units; a feature's value is info[name] after the step, unless
-    `transition` computes all of them. horizon: steps of an episode, by default the registered
-    limit. A saved state is the start's seed and the actions since: exact for any environment
-    whose steps depend on nothing else.
+    features: names and units; a feature's value after a step is the observation's column
+    `columns[name]` where that is given, else info[keys.get(name, name)], unless `transition`
+    computes all of them. reward: in the place of the environment's own. steps: of an episode, by
+    default the registered limit. kwargs: for the environment's maker. A saved state is the
+    start's seed and the actions since: exact for any environment whose steps depend on nothing
+    else.
     """
 
     env: str
     features: tuple[Feature, ...]
     transition: TransitionFeatures | None = None
     steps: int | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, int] = field(default_factory=dict)
+    reward: TransitionReward | None = None
+    label: str = ""
 
     def __post_init__(self) -> None:
         spaces = self._spaces
@@ -51,10 +61,16 @@ class GymTask:
             raise InvalidInput(f"{self.env}: the box of actions must be bounded")
         if not self.features:
             raise InvalidInput(f"{self.env}: declare at least one feature for the constraint")
+        for name, column in self.columns.items():
+            if not 0 <= column < self.observation_dim:
+                raise InvalidInput(
+                    f"{self.env}: feature {name!r} is column {column} of the observation, which "
+                    f"has columns 0 to {self.observation_dim - 1}"
+                )
 
     @property
     def name(self) -> str:
-        return self.env
+        return self.label or self.env
 
     @property
     def horizon(self) -> int:
@@ -88,10 +104,10 @@ class GymTask:
         module, _, function = self.env.partition(":")
         try:
             if function and not _is_registered(self.env):
-                made = getattr(import_module(module), function)()
+                made = getattr(import_module(module), function)(**self.kwargs)
             else:
-                made = gymnasium.make(self.env, max_episode_steps=-1)
-        except (gymnasium.error.Error, ImportError, AttributeError) as error:
+                made = gymnasium.make(self.env, max_episode_steps=-1, **self.kwargs)
+        except (gymnasium.error.Error, ImportError, AttributeError, TypeError) as error:
             raise InvalidInput(f"can't make the environment {self.env!r}: {error}") from error
         return cast("gymnasium.Env[Any, Any]", made)
 
@@ -145,7 +161,8 @@ class GymSimulator:
         for past, action in zip(self._actions, actions, strict=True):
             past.append(action)
         features = self._features(before, actions, info)
-        return Step(self._seen.copy(), rewards.astype(np.float64), features, terminated, truncated)
+        rewards = self._rewards(before, actions, rewards)
+        return Step(self._seen.copy(), rewards, features, terminated, truncated)
 
     def save(self) -> dict[str, Array]:
         saved: dict[str, Array] = {"seeds": self._seeds.astype(np.float64)}
@@ -189,10 +206,27 @@ class GymSimulator:
                     f"the feature function of {task.name} returned shape {phi.shape}, not {shape}"
                 )
             return phi
-        missing = [f.name for f in task.features if f.name not in info]
-        if missing:
+        return np.column_stack([self._feature(f.name, info) for f in task.features])
+
+    def _feature(self, name: str, info: Mapping[str, Any]) -> Array:
+        """One declared feature of all copies, [N]."""
+        column, key = self._task.columns.get(name), self._task.keys.get(name, name)
+        if column is not None:
+            return self._seen[:, column]
+        if key not in info:
             raise InvalidInput(
-                f"{task.name} has no info key {missing[0]!r} for a feature; after a step it has "
+                f"{self._task.name} has no info key {key!r} for a feature; after a step it has "
                 f"{', '.join(k for k in info if not k.startswith('_')) or 'none'}"
             )
-        return np.column_stack([np.asarray(info[f.name], np.float64) for f in task.features])
+        return np.asarray(info[key], np.float64)
+
+    def _rewards(self, before: Array, actions: Array, own: Array) -> Array:
+        if self._task.reward is None:
+            return own.astype(np.float64)
+        rewards = np.asarray(self._task.reward(before, actions, self._seen), np.float64)
+        if rewards.shape != (self.copies,):
+            raise SolverFailed(
+                f"the reward function of {self._task.name} returned shape {rewards.shape}, "
+                f"not ({self.copies},)"
+            )
+        return rewards
