@@ -25,8 +25,16 @@ SCHEMA = 1
 MAX_BYTES = 1 << 30  # a constraint is small; anything larger is not one
 
 
-def to_bytes(c: Constraint, delta: float, provenance: Mapping[str, Any]) -> dict[str, bytes]:
-    """The files of a constraint, by name; the same constraint gives the same bytes."""
+def to_bytes(
+    c: Constraint,
+    delta: float,
+    provenance: Mapping[str, Any],
+    interval: Mapping[str, Any] | None = None,
+) -> dict[str, bytes]:
+    """The files of a constraint, by name; the same constraint gives the same bytes.
+
+    interval: of its parameters, how sure the demonstrations make them.
+    """
     kind, arrays, settings = _parts(c)
     weights = safetensors.numpy.save(arrays)
     document = {
@@ -36,6 +44,7 @@ def to_bytes(c: Constraint, delta: float, provenance: Mapping[str, Any]) -> dict
         "features": [{"name": f.name, "unit": f.unit} for f in c.features],
         **settings,
         "delta": delta,
+        **({} if interval is None else {"interval": dict(interval)}),
         "provenance": dict(provenance),
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
     }

@@ -21,7 +21,9 @@ from ringfence.constraints.template import LIMIT, Template
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour
 
-CANDIDATES = 129
+CANDIDATES = 65
+#: Learners only choose among candidates; their points are thinned to about this many.
+LEARNER_POINTS = 5000
 #: A pattern search tries steps of these sizes, in units of the coefficients' scale.
 STEPS = tuple(0.5 ** np.arange(1, 13))
 MOST_COEFFICIENTS = 6
@@ -37,8 +39,9 @@ class Group:
     visits: Array
 
     @classmethod
-    def of(cls, template: Template, pi: Behaviour) -> Group:
-        return cls(template.fixed(pi.features), template.psi(pi.features), pi.visits)
+    def of(cls, template: Template, pi: Behaviour, every: int = 1) -> Group:
+        phi = pi.features[::every]
+        return cls(template.fixed(phi), template.psi(phi), every * pi.visits[::every])
 
     def cost(self, theta: Array) -> float:
         raw = self.fixed + self.psi @ theta
@@ -64,7 +67,7 @@ class Search:
         if not self.admissible(theta):
             return (-self.expert_cost(theta), 0.0, 0.0)
         learners = float(np.mean([g.cost(theta) for g in self.learners])) if self.learners else 0.0
-        near = max(float((g.visits @ (g.fixed + g.psi @ theta))) for g in self.experts)
+        near = max(float(g.visits @ (g.fixed + g.psi @ theta)) for g in self.experts)
         return (learners, self.expert_cost(theta), near)
 
 
@@ -72,9 +75,10 @@ def best_within(
     template: Template, experts: Sequence[Behaviour], learners: Sequence[Behaviour], budget: float
 ) -> Array:
     """The parameters [k]; InvalidInput where no constraint of the class leaves the budget."""
+    every = max(1, sum(len(pi.visits) for pi in learners) // LEARNER_POINTS)
     search = Search(
         tuple(Group.of(template, pi) for pi in experts),
-        tuple(Group.of(template, pi) for pi in learners),
+        tuple(Group.of(template, pi, every) for pi in learners),
         budget,
     )
     k = len(template.names)
@@ -194,11 +198,25 @@ def budget_curve(template: Template, experts: Sequence[Behaviour]) -> list[tuple
     if len(template.names) != 1:
         return []
     groups = [Group.of(template, pi) for pi in experts]
-    values = np.concatenate(candidates(groups))
-    low, high = np.quantile(values, [0.05, 0.99])
-    cost = [(float(t), max(g.cost(np.array([t])) for g in groups)) for t in _spread(low, high)]
-    return cost
+    low, high = np.quantile(np.concatenate(candidates(groups)), [0.05, 0.99])
+    thetas = np.linspace(low, high, PAIRS)
+    return [(float(t), max(g.cost(np.array([t])) for g in groups)) for t in thetas]
 
 
-def _spread(low: float, high: float) -> Array:
-    return np.linspace(low, high, PAIRS)
+def expert_levels(template: Template, experts: Sequence[Behaviour]) -> dict[str, float] | None:
+    """Of one parameter: where the experts' mean raw value is 0, and where 5% of steps violate."""
+    if len(template.names) != 1:
+        return None
+    groups = [Group.of(template, pi) for pi in experts]
+    psi, fixed, visits = (
+        np.concatenate([getattr(g, name) for g in groups]) for name in ("psi", "fixed", "visits")
+    )
+    psi = psi[:, 0]
+    used = psi != 0
+    critical, weight = -fixed[used] / psi[used], visits[used]
+    rises = float(visits @ psi) > 0  # does a larger parameter forbid more?
+    order = np.argsort(critical)
+    share = np.cumsum(weight[order]) / weight.sum()
+    at = np.searchsorted(share, 0.05 if rises else 0.95)
+    mean = -float(visits @ fixed) / float(visits @ psi)
+    return {"mean": mean, "p95": float(critical[order][min(at, len(order) - 1)])}

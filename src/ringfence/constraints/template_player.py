@@ -29,18 +29,13 @@ from ringfence.objects import Array, Behaviour, J
 
 @dataclass(frozen=True)
 class TemplateRegression:
-    """The paper's player. `first` [K]: learners known before the game, for c_1 alone.
-
-    T: an episode's length, in which the payoff is measured.
-    """
+    """The paper's player. T: an episode's length, in which the payoff is measured."""
 
     template: Template
-    experts: tuple[Behaviour, ...]
-    first: tuple[Behaviour, ...]
     T: float
 
     def initial(self) -> LinearConstraint:
-        return self.update(self.experts, [self.first]) if self.first else self.template.none()
+        return self.template.none()
 
     def update(self, experts: Sequence[Behaviour], history: History) -> LinearConstraint:
         learners = [pi for iteration in history for pi in iteration]
@@ -53,14 +48,9 @@ class TemplateRegression:
 
 @dataclass(frozen=True)
 class PayoffPlayer:
-    """max_c sum_j J(pi_j, c) over {c in class : J(pi_E^k, c) <= budget for all k}.
-
-    Learners known before the game (`first`) count as an iteration.
-    """
+    """max_c sum_j J(pi_j, c) over {c in class : J(pi_E^k, c) <= budget for all k}."""
 
     template: Template
-    experts: tuple[Behaviour, ...]
-    first: tuple[Behaviour, ...]
     T: float
     budget: float = 0.0
 
@@ -69,10 +59,10 @@ class PayoffPlayer:
             raise InvalidInput(f"the experts' budget must be at least 0, got {self.budget}")
 
     def initial(self) -> LinearConstraint:
-        return self.update(self.experts, []) if self.first else self.template.none()
+        return self.template.none()
 
     def update(self, experts: Sequence[Behaviour], history: History) -> LinearConstraint:
-        learners = [*self.first, *(pi for iteration in history for pi in iteration)]
+        learners = [pi for iteration in history for pi in iteration]
         theta = best_within(self.template, experts, learners, self.budget)
         return self.template.constraint(theta)
 
