@@ -21,6 +21,7 @@ import safetensors.numpy
 
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import LinearConstraint
+from ringfence.constraints.player import Begun
 from ringfence.demos import Demonstrations, TaskDemos, content_hash
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, play
@@ -39,7 +40,6 @@ from ringfence.runs import folder
 from ringfence.runs.backends import constraint_folder
 from ringfence.runs.control_config import ControlConfig, ControlGame
 from ringfence.runs.control_player import (
-    Begun,
     begin,
     make_interval,
     make_player,
@@ -379,6 +379,8 @@ def make_control_solver(
 
 def _progress(row: dict[str, Any]) -> Event:
     """What a person wants to see of an iteration while it runs."""
-    columns = ("i", "learner_reward_mean", "expert_reward_mean", "learner_true_cost_mean")
-    columns += ("learner_true_raw_mean", "learner_cost_mean", "delta_mean", "constraint_error")
+    columns = (
+        *("i", "delta_mean", "constraint_error", "expert_reward_mean"),
+        *(f"learner_{name}_mean" for name in ("reward", "cost", "true_raw", "true_cost")),
+    )
     return {**{name: row[name] for name in columns}, "constraint": row["constraint"]}

@@ -6,6 +6,7 @@ the user's leaves out what shall have its default, the run's has everything writ
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -160,6 +161,19 @@ def to_toml(config: ControlConfig) -> str:
 def read(path: Path) -> ControlConfig:
     """A run's configuration."""
     return from_document(path, configs.read_document(path))
+
+
+def read_user(path: Path, command: str, seed: int) -> ControlConfig:
+    """A user's file: schema, command and seed may be left out, as may all that has a default."""
+    if not path.is_file():
+        raise InvalidInput(f"{path}: no such file; 'ringfence learn' takes a TOML file or --world")
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{path}: not valid TOML: {problem}") from None
+    if document.setdefault("schema", configs.SCHEMA) != configs.SCHEMA:
+        raise InvalidInput(f"{path}: schema {document['schema']!r}, this version reads 1")
+    return from_document(path, {"seed": seed, **document, "command": command})
 
 
 def from_document(path: Path, document: Mapping[str, Any]) -> ControlConfig:

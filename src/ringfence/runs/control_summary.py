@@ -77,8 +77,12 @@ def iteration_row(record: Record, reader: Reader, ledger: Sequence[str]) -> dict
     }
 
 
-COMPARED = ("constraint_error", "learner_reward_mean", "learner_true_raw_mean")
-COMPARED += ("learner_true_cost_mean",)
+COMPARED = (
+    "constraint_error",
+    "learner_reward_mean",
+    "learner_true_raw_mean",
+    "learner_true_cost_mean",
+)
 
 
 def choices(rows: Sequence[dict[str, Any]], chosen: Selection) -> dict[str, Any]:
