@@ -116,10 +116,7 @@ def demos_make(options: Namespace) -> None:
     """Train the experts (unless --policy has one), roll them out, store."""
     if options.out.exists():
         raise InvalidInput(f"{options.out}: it exists already; choose another --out")
-    if options.config:
-        world = from_file(options)[0].world
-    else:
-        world = ControlWorld(options.world)
+    world = from_file(options)[0].world if options.config else ControlWorld(options.world)
     if options.truth is not None:
         world = replace(world, truth=options.truth)
     settings = ExpertSettings(
