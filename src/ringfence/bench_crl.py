@@ -152,7 +152,7 @@ def cpu_fraction(task: ContinuousTask, simulator: Simulator, config: BenchConfig
     start = time.process_time()
     simulator_speed(simulator, config.updates * config.ppo.steps)
     alone = time.process_time() - start
-    ppo = replace(config.ppo, env_steps=(WARM_UP + config.updates + 1) * config.ppo.rollout)
+    ppo = replace(config.ppo, env_steps=(WARM_UP + config.updates) * config.ppo.rollout)
     problem = _problem(task)
     collector = make_collector(problem, ppo)
     try:
@@ -174,9 +174,9 @@ def time_split(task: ContinuousTask, config: PPOConfig) -> dict[str, float]:
     collector = make_collector(problem, config)
     learner = first_learner(problem, task, config)
     try:
-        for k in range(SPLIT_UPDATES):
+        for _ in range(SPLIT_UPDATES):
             start = time.perf_counter()
-            chunk, acted = collect(learner, collector, config, k)
+            chunk, acted = collect(learner, collector, config)
             collected = time.perf_counter()
             learner, _ = learn(learner, chunk, acted, problem, config)
             learned = time.perf_counter()
@@ -200,7 +200,7 @@ def _alternate(
     report: Report,
 ) -> dict[str, float | None]:
     """Rounds of ceiling and training; medians of the speeds and of the rounds' ratios."""
-    updates = WARM_UP + config.rounds * (config.updates + 1)
+    updates = WARM_UP + config.rounds * config.updates
     ppo = replace(config.ppo, env_steps=updates * config.ppo.rollout)
     problem = _problem(task)
     collector = make_collector(problem, ppo)
@@ -211,7 +211,6 @@ def _alternate(
             next(training)
         for r in range(config.rounds):
             tops.append(ceiling())
-            next(training)  # the rollout that was collected before the break
             start = time.perf_counter()
             for _ in range(config.updates):
                 next(training)

@@ -117,9 +117,8 @@ def test_learns_to_go_as_fast_as_the_constraint_allows():
     assert np.mean([t.features[:, 1].mean() for t in free.deterministic]) > 0.8
 
 
-@pytest.mark.parametrize("overlap", [True, False])
-def test_same_seed_same_bytes_at_any_number_of_threads(overlap):
-    config = replace(SMALL, overlap=overlap, env_steps=512)
+def test_same_seed_same_bytes_at_any_number_of_threads():
+    config = replace(SMALL, env_steps=512)
     solutions = [PPO(config)(ant_problem(threads)) for threads in (1, 2)]
     assert same_arrays(solutions[0].policy, solutions[1].policy)
     assert np.array_equal(solutions[0].behaviour.features, solutions[1].behaviour.features)
@@ -131,14 +130,13 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("overlap", [True, False])
 @pytest.mark.parametrize("at", [1, 3, 7])
-def test_killed_solve_resumes_to_the_same_bytes(tmp_path: Path, at: int, overlap: bool):
+def test_killed_solve_resumes_to_the_same_bytes(tmp_path: Path, at: int):
     def kill(record):
         if record.update == at:
             raise Killed
 
-    config, folder = replace(SMALL, overlap=overlap, checkpoint_every=2), tmp_path / "c"
+    config, folder = replace(SMALL, checkpoint_every=2), tmp_path / "c"
     whole = PPO(config).solve(ant_problem())
     with pytest.raises(Killed):
         PPO(config, checkpoint=folder, progress=kill).solve(ant_problem())

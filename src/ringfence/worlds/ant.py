@@ -48,7 +48,7 @@ HEALTHY_Z = (0.2, 1.0)
 RESET_NOISE = 0.1
 TORSO = 1
 #: Ants that act together in one thread, whatever the number of threads.
-GROUP = 16
+GROUP = 32
 NQ, NV, NU = 15, 14, 8
 
 
