@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ringfence.constraints.classes import LinearClass, TableClass
-    from ringfence.constraints.files import load
     from ringfence.constraints.linear import LinearConstraint
+    from ringfence.constraints.mlp import MLPConstraint
+    from ringfence.constraints.mlp_player import MLPRegression
     from ringfence.constraints.player import FTRL, Regression, ftrl
+    from ringfence.constraints.saved import SavedConstraint, load
     from ringfence.constraints.table import TableConstraint
     from ringfence.experts import ExpertConfig, make_demonstrations
     from ringfence.game import Record, Rules, play
@@ -30,17 +32,20 @@ _HOME = {
     "LPSolver": "solvers.lp",
     "LinearClass": "constraints.classes",
     "LinearConstraint": "constraints.linear",
+    "MLPConstraint": "constraints.mlp",
+    "MLPRegression": "constraints.mlp_player",
     "Problem": "objects",
     "Record": "game",
     "Regression": "constraints.player",
     "Rules": "game",
+    "SavedConstraint": "constraints.saved",
     "SoftSolver": "solvers.soft",
     "Solution": "objects",
     "TableClass": "constraints.classes",
     "TableConstraint": "constraints.table",
     "behaviour_of": "objects",
     "ftrl": "constraints.player",
-    "load": "constraints.files",
+    "load": "constraints.saved",
     "make_demonstrations": "experts",
     "maze": "worlds.grid",
     "play": "game",
@@ -57,10 +62,13 @@ __all__ = [
     "LPSolver",
     "LinearClass",
     "LinearConstraint",
+    "MLPConstraint",
+    "MLPRegression",
     "Problem",
     "Record",
     "Regression",
     "Rules",
+    "SavedConstraint",
     "SoftSolver",
     "Solution",
     "TableClass",

@@ -105,9 +105,9 @@ def finish(run: Path) -> None:
 def tell_interval(interval: dict[str, Any] | None) -> None:
     if interval is None:
         return
-    for name, low in interval["low"].items():
+    for name, (low, high) in interval["parameters"].items():
         print(
-            f"  {name}: {low:.4g} to {interval['high'][name]:.4g} "
+            f"  {name}: {low:.4g} to {high:.4g} "
             f"({interval['level']:.0%}, by bootstrap over demonstrations)"
         )
 

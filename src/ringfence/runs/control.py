@@ -358,7 +358,8 @@ class _Drive:
             "versions": world_versions(self.config.world),
         }
         delta = max(J(pi_E, c) for pi_E in self.sides.train)
-        write_folder(place, constraint_files.to_bytes(c, delta, provenance, interval))
+        pairs = None if interval is None else interval["parameters"]
+        write_folder(place, constraint_files.to_bytes(c, delta, provenance, pairs))
 
 
 def make_control_solver(

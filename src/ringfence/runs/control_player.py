@@ -122,6 +122,7 @@ def make_interval(
         "level": LEVEL,
         "resamples": resamples,
         "over": "demonstrations",
-        "low": dict(zip(template.names, map(float, low), strict=True)),
-        "high": dict(zip(template.names, map(float, high), strict=True)),
+        "parameters": {
+            name: [float(a), float(b)] for name, a, b in zip(template.names, low, high, strict=True)
+        },
     }

@@ -1,0 +1,103 @@
+"""A constraint that is a small network of the features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array, Feature
+
+Float32 = NDArray[np.float32]
+
+#: Numbers of one layer held at once (4096 rows of 128 units): a batch stays in the cache, and
+#: a wide network can't take more memory than a narrow one.
+NUMBERS_AT_ONCE = 1 << 19
+
+
+@dataclass(frozen=True, eq=False)
+class MLPConstraint:
+    """raw(phi) = network((phi - mean) / scale) - offset, cost = log(1 + relu(raw)).
+
+    mean, scale [d]; weights[l] [inputs, outputs] and biases[l] [outputs] in float32, the last of
+    one output, with ReLU between them. A feature whose row of weights[0] is zero is not used.
+    `offset` is how far the output was lowered to keep the experts within a tolerance.
+    """
+
+    features: tuple[Feature, ...]
+    mean: Array
+    scale: Array
+    weights: tuple[Float32, ...]
+    biases: tuple[Float32, ...]
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        inputs = len(self.features)
+        if self.mean.shape != (inputs,) or self.scale.shape != (inputs,):
+            raise InvalidInput(
+                f"{inputs} features need as many means and scales, got {self.mean.shape} "
+                f"and {self.scale.shape}"
+            )
+        if not self.weights or len(self.weights) != len(self.biases):
+            raise InvalidInput(f"{len(self.weights)} weights and {len(self.biases)} biases")
+        for layer, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if w.ndim != 2 or w.shape[0] != inputs or b.shape != w.shape[1:]:
+                raise InvalidInput(
+                    f"layer {layer} of the network has weights {w.shape} and biases {b.shape}; "
+                    f"its input has {inputs} numbers"
+                )
+            inputs = w.shape[1]
+        if inputs != 1:
+            raise InvalidInput(f"the network must end in one output, it has {inputs}")
+        numbers = (self.mean, self.scale, np.array(self.offset), *self.weights, *self.biases)
+        if not all(np.isfinite(n).all() for n in numbers) or not (self.scale > 0).all():
+            raise InvalidInput("a network's numbers must be finite and its scales positive")
+
+    def raw(self, phi: Array) -> Array:
+        if phi.ndim != 2 or phi.shape[1] != len(self.features):
+            raise InvalidInput(
+                f"features of shape {phi.shape} don't fit a network of {len(self.features)}"
+            )
+        rows = max(1, NUMBERS_AT_ONCE // max(max(w.shape) for w in self.weights))
+        if len(phi) <= rows:
+            return self._output(phi) - self.offset
+        parts = [self._output(phi[at : at + rows]) for at in range(0, len(phi), rows)]
+        return np.concatenate(parts) - self.offset
+
+    def cost(self, phi: Array) -> Array:
+        return np.log1p(np.maximum(self.raw(phi), 0))
+
+    def _output(self, phi: Array) -> Array:
+        x = ((phi - self.mean) / self.scale).astype(np.float32)
+        for w, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = x @ w
+            x += b
+            np.maximum(x, 0, out=x)
+        return np.asarray((x @ self.weights[-1] + self.biases[-1])[:, 0], np.float64)
+
+    @property
+    def used(self) -> tuple[Feature, ...]:
+        """The features that the output depends on."""
+        rows = np.any(self.weights[0] != 0, axis=1)
+        return tuple(f for f, row in zip(self.features, rows, strict=True) if row)
+
+    def describe(self) -> str:
+        if not self.used:
+            return "no constraint (zero everywhere)" if self._is_zero else "a constant"
+        sizes = [len(self.used), *(w.shape[1] for w in self.weights)]
+        names = ", ".join(f.name for f in self.used)
+        lowered = f", lowered by {self.offset:.4g}" if self.offset else ""
+        return f"network {'-'.join(map(str, sizes))} of {names}{lowered}"
+
+    @property
+    def _is_zero(self) -> bool:
+        return not self.cost(self.mean[None]).any()
+
+
+def zero_network(features: tuple[Feature, ...]) -> MLPConstraint:
+    """c = 0 everywhere."""
+    d = len(features)
+    weights, bias = np.zeros((d, 1), np.float32), np.zeros(1, np.float32)
+    return MLPConstraint(features, np.zeros(d), np.ones(d), (weights,), (bias,))

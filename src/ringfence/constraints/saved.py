@@ -1,0 +1,80 @@
+"""A constraint as other software meets it: loaded, called on features, asked what it says.
+
+`ringfence.load` is this module's `load`. It needs numpy and safetensors, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ringfence.constraints import files
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array, Constraint, Feature
+
+
+@dataclass(frozen=True, eq=False)
+class SavedConstraint:
+    """A learned constraint with what it was saved with.
+
+    delta: the most that the cost of an episode should sum to (what the demonstrations have);
+    interval: [low, high] of parameters by name, or None; provenance: where it came from.
+    Calling it checks the features; `raw` and `cost` are the constraint's own.
+    """
+
+    constraint: Constraint
+    delta: float
+    interval: files.Interval | None
+    provenance: Mapping[str, Any]
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        return self.constraint.features
+
+    def __call__(self, phi: ArrayLike) -> Array:
+        """The cost [n] of features [n, d]."""
+        return self.cost(self.checked(phi))
+
+    def raw(self, phi: Array) -> Array:
+        return self.constraint.raw(phi)
+
+    def cost(self, phi: Array) -> Array:
+        return self.constraint.cost(phi)
+
+    def describe(self) -> str:
+        return self.constraint.describe()
+
+    def checked(self, phi: ArrayLike) -> Array:
+        """Features as an array [n, d] of finite numbers, or an error that names the feature."""
+        rows = np.asarray(phi, np.float64)
+        names = [f.name for f in self.features]
+        if rows.ndim != 2 or rows.shape[1] != len(names):
+            raise InvalidInput(
+                f"features have shape {rows.shape}; this constraint takes [n, {len(names)}]: "
+                f"{', '.join(names)}"
+            )
+        finite = np.isfinite(rows)
+        if not finite.all():
+            bad = names[int(np.argmin(finite.all(axis=0)))]
+            raise InvalidInput(f"feature {bad!r} is not finite in some row")
+        return rows
+
+
+def load(folder: str | Path) -> SavedConstraint:
+    """The constraint saved in a folder, or in a run's folder; anything doubtful is refused."""
+    folder = Path(folder)
+    if (folder / "constraint").is_dir():
+        folder = folder / "constraint"
+    c, document = files.load_document(folder)
+    interval = document["interval"]
+    return SavedConstraint(
+        constraint=c,
+        delta=float(document["delta"]),
+        interval=None if interval is None else {k: (v[0], v[1]) for k, v in interval.items()},
+        provenance=document["provenance"],
+    )
