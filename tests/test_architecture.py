@@ -13,6 +13,7 @@ SRC = Path(__file__).parent.parent / "src" / "ringfence"
 MAY_IMPORT = {
     "errors": set(),
     "disk": set(),
+    "compilation": set(),
     "objects": {"errors"},
     "worlds": {"errors", "objects", "worlds"},
     "constraints": {"errors", "objects", "constraints"},

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ringfence import commands
+from ringfence.compilation import keep_compiled
 from ringfence.errors import InvalidInput, RingfenceError
 
 
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     options = parser().parse_args(words)
     options.command_line = recorded_command(words)
+    keep_compiled()
     try:
         options.function(options)
     except InvalidInput as problem:
@@ -145,7 +147,15 @@ def _solve(sub: Any) -> None:
         about,
         'solve --world ant --constraint "speed <= 0.75" --delta 20 --out runs/ant',
     )
-    _world(one, more="'ant' (MuJoCo), 'ant-bullet' (PyBullet), ")
+    words = "'ant' (MuJoCo), 'ant-bullet' (PyBullet), 'gym:' with an environment's id or function, "
+    _world(one, more=words)
+    one.add_argument(
+        "--feature",
+        action="append",
+        default=[],
+        metavar="NAME[:UNIT]",
+        help="gym: a key of the environment's info that the constraint may be about (repeatable)",
+    )
     one.add_argument("--task", default="0", help="the task's number or name")
     one.add_argument(
         "--constraint",
@@ -156,10 +166,21 @@ def _solve(sub: Any) -> None:
     one.add_argument(
         "--delta", type=float, help="limit on an episode's cost (default: as saved, 0; Ant: 20)"
     )
-    one.add_argument("--steps", type=int, default=1_000_000, help="Ant: environment steps")
+    one.add_argument("--steps", type=int, default=1_000_000, help="Ant, gym: environment steps")
     one.add_argument(
-        "--multiplier", choices=("pid", "gradient"), default="pid", help="Ant: how lam is moved"
+        "--multiplier",
+        choices=("pid", "gradient"),
+        default="pid",
+        help="Ant, gym: how lam is moved. (Scalars go to curves.csv; also to tensorboard/, if "
+        "tensorboardX or tensorboard is installed.)",
     )
+    one.add_argument(
+        "--start-share",
+        type=float,
+        default=0.0,
+        help="Ant: share of training episodes that begin at states of --demos",
+    )
+    one.add_argument("--demos", type=Path, help="Ant: demonstrations for --start-share")
     _solver(one, ("soft", "lp", "gradient", "pid"))
     _seed(one)
     one.add_argument("--out", type=Path, required=True, help="folder for policy and picture")
@@ -267,12 +288,19 @@ def _reproduce_and_bench(sub: Any) -> None:
     one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
     one.add_argument(
         "experiment",
-        choices=("grid", "experts"),
-        help="grid: the paper's maze, exactly; experts: constrained RL on the Ant",
+        choices=("grid", "experts", "multipliers", "resets"),
+        help="grid: the paper's maze, exactly; experts: constrained RL on the Ant; multipliers: "
+        "PID against the classical one; resets: episodes that start at an expert's states",
     )
-    one.add_argument("--seeds", type=int, help="how many seeds (default: grid 10, experts 3)")
+    one.add_argument("--seeds", type=int, help="how many seeds (default: grid 10, others 3)")
     one.add_argument(
-        "--world", choices=("ant", "ant-bullet"), default="ant", help="experts: the simulator"
+        "--world", choices=("ant", "ant-bullet"), default="ant", help="the Ant's simulator"
+    )
+    one.add_argument(
+        "--only",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        help="experts: train these alone, such as velocity-20,position-20; the table keeps all",
     )
     one.add_argument(
         "--out", type=Path, help="folder for tables and figures (default: results/...)"

@@ -16,8 +16,9 @@ from ringfence.errors import InvalidInput
 
 if TYPE_CHECKING:
     from ringfence.demos import Demonstrations
-    from ringfence.objects import Problem, Solution
+    from ringfence.objects import Array, Problem, Solution
     from ringfence.runs.config import SolverConfig, WorldConfig
+    from ringfence.solvers.ppo import Record
 
 
 def quickstart(options: Namespace) -> None:
@@ -178,9 +179,13 @@ def finish(run: Path, workers: int) -> None:
 
 
 def solve(options: Namespace) -> None:
-    if options.world in ("ant", "ant-bullet"):
+    if options.world in ("ant", "ant-bullet") or options.world.startswith("gym:"):
         train(options)
         return
+    if options.feature or options.start_share or options.demos is not None:
+        raise InvalidInput(
+            "--feature, --start-share and --demos are for the Ant and Gymnasium's environments"
+        )
     from ringfence.runs.single import solve_one
 
     answer = solve_one(
@@ -199,39 +204,75 @@ def solve(options: Namespace) -> None:
 
 
 def train(options: Namespace) -> None:
-    """`solve` on the Ant: PPO with a controlled multiplier."""
+    """`solve` on a continuous task: PPO with a controlled multiplier."""
     from ringfence.runs import train as training
     from ringfence.solvers.ppo import PPOConfig
 
     constraint = options.constraint
     if constraint == "truth":
         raise InvalidInput(
-            "the Ant has no truth of its own; state a constraint, such as "
+            f"{options.world} has no truth of its own; state a constraint, such as "
             '--constraint "speed <= 0.75" or --constraint "0.5 x - y <= 0", or none'
         )
+    starts = demonstrated_starts(options)
     config = training.TrainConfig(
         command=options.command_line,
         seed=options.seed,
         world=options.world,
         constraint=constraint,
         delta=20.0 if options.delta is None else options.delta,
-        ppo=PPOConfig(env_steps=options.steps, multiplier=options.multiplier),
+        ppo=PPOConfig(
+            env_steps=options.steps,
+            multiplier=options.multiplier,
+            start_share=options.start_share,
+        ),
+        features=tuple(options.feature),
+        horizon=options.horizon or 0,
+        starts="" if starts is None else training.starts_hash(starts),
     )
-    training.create(options.out, config)
+    training.create(options.out, config, starts)
     finish_training(options.out)
+
+
+def demonstrated_starts(options: Namespace) -> Array | None:
+    """The states in --demos where a --start-share of the episodes begins."""
+    import numpy as np
+
+    from ringfence import demos
+    from ringfence.worlds.ant import AntTask
+
+    if not 0 <= options.start_share <= 1:
+        raise InvalidInput(f"--start-share must be between 0 and 1, got {options.start_share}")
+    if (options.start_share > 0) != (options.demos is not None):
+        raise InvalidInput("--start-share and --demos need each other")
+    if options.demos is None:
+        return None
+    if options.world != "ant":
+        raise InvalidInput("only MuJoCo's Ant can start at demonstrated states")
+    given = [t for task in demos.load(options.demos).tasks for t in task.train]
+    return np.concatenate([AntTask().states_of(t) for t in given])
 
 
 def finish_training(run: Path) -> None:
     from ringfence.progress import TrainingProgress
+    from ringfence.runs.frames import draw_frames
+    from ringfence.runs.scalars import Scalars
     from ringfence.runs.train import drive
 
-    with TrainingProgress() as progress:
-        summary = drive(run, progress)
+    with TrainingProgress() as progress, Scalars(run) as scalars:
+
+        def report(record: Record) -> None:
+            scalars(record)
+            progress(record)
+
+        summary = drive(run, report)
     print(f"{summary['world']} under {summary['constraint']['description']}")
     print_numbers(summary, ("delta", "lam", "env_steps"))
     for kind in ("stochastic", "deterministic"):
         print(f"{kind} policy, mean of {summary[kind]['episodes']} episodes:")
-        print_numbers(summary[kind], ("reward", "length", "speed", "true_cost", "true_raw"))
+        names = ("reward", "length", "speed", "true_cost", "true_raw")
+        print_numbers(summary[kind], tuple(n for n in names if n in summary[kind]))
+    print(draw_frames(run))
     print(f"saved to {run}")
 
 
@@ -291,11 +332,21 @@ def reproduce(options: Namespace) -> None:
     )
     if seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
-    if options.experiment == "experts":
-        from ringfence.studies import experts
+    if options.only and options.experiment != "experts":
+        raise InvalidInput("--only belongs to 'reproduce experts'")
+    if options.experiment != "grid":
+        from ringfence.studies import experts, multipliers, resets
+        from ringfence.studies.trainings import SIMULATOR
 
-        out = options.out or Path(f"results/experts-{experts.SIMULATOR[options.world]}")
-        experts.reproduce(options.world, out, seeds, options.command_line, print)
+        simulator = SIMULATOR[options.world]
+        out = options.out or Path(f"results/{options.experiment}-{simulator}")
+        study = experts.Study(options.world, seeds)
+        if options.experiment == "experts":
+            experts.reproduce(study, out, options.command_line, print, options.only)
+        elif options.experiment == "multipliers":
+            multipliers.reproduce(study, out, options.command_line, print)
+        else:
+            resets.reproduce(study, out, options.command_line, print)
     else:
         from ringfence.studies import tables
 

@@ -25,10 +25,10 @@ TINY = TrainConfig(
     constraint="speed <= 0.75",
     delta=20.0,
     ppo=PPOConfig(
-        env_steps=4 * 16 * 32,
-        copies=16,
-        steps=32,
-        batch=256,
+        env_steps=4 * 4 * 64,
+        copies=4,
+        steps=64,
+        batch=128,
         passes=1,
         hidden=(16,),
         evaluation_episodes=2,
@@ -86,7 +86,7 @@ def test_picture_is_not_blank(trained: Path) -> None:
     assert len(np.unique(pixels, axis=0)) > 50
 
 
-@pytest.mark.parametrize("update", [1, 3])
+@pytest.mark.parametrize("update", [1, 2, 4])
 def test_a_killed_training_resumes_to_the_same_bytes(
     trained: Path, tmp_path: Path, update: int
 ) -> None:

@@ -1,11 +1,12 @@
 """Constrained RL on a continuous task, on disk: `ringfence solve --world ant`.
 
 DIR/solve.toml      all that determines the result
+    starts.safetensors  states of demonstrations to start episodes at, where asked for
     checkpoint/     from which a killed solve goes on, to the same bytes
     policy/         policy.safetensors and policy.json
     curves.csv      one line per update
     summary.json    evaluation, stochastic and deterministic
-    path.png        episodes from above, over the constraint
+    path.png        episodes from above, over the constraint (where features are x and y)
     timing.json     wall-clock time, which no result depends on
 """
 
@@ -13,9 +14,12 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +28,7 @@ import safetensors.numpy
 
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Problem, Trajectory
+from ringfence.objects import Array, Feature, Problem, Trajectory
 from ringfence.report.topview import top_view
 from ringfence.runs import config as configs
 from ringfence.runs.files import json_bytes, remove_partials, write_file, write_folder, write_json
@@ -32,36 +36,50 @@ from ringfence.runs.summary import versions
 from ringfence.solvers.ppo import PPO, PPOConfig, Record, Result
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.ant_bullet import AntBulletTask
+from ringfence.worlds.gym_env import GymTask
 from ringfence.worlds.rollouts import ContinuousTask
 
-FILE = "solve.toml"
+FILE, STARTS = "solve.toml", "starts.safetensors"
 PICTURED = 8  # episodes in the picture
 UNCONSTRAINED = "none"
 
 World = Literal["ant", "ant-bullet"]
+#: Before the id, or the "module:function", of a Gymnasium environment.
+GYM = "gym:"
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One constrained RL problem and how it is solved. constraint: an inequality, or "none"."""
+    """One constrained RL problem and how it is solved. constraint: an inequality, or "none".
+
+    world: "ant", "ant-bullet" or "gym:" and a Gymnasium environment, whose `features` are keys
+    of its info ("name" or "name:unit") and whose episodes have `horizon` steps (0: as
+    registered). starts: the hash of the states where `ppo.start_share` of the episodes begin.
+    """
 
     command: str
     seed: int
-    world: World
+    world: str
     constraint: str
     delta: float
     ppo: PPOConfig
+    features: tuple[str, ...] = ()
+    horizon: int = 0
+    starts: str = ""
 
 
 @dataclass(frozen=True)
 class _Problem:
-    world: World
+    world: str
     constraint: str
     delta: float
+    features: tuple[str, ...] = ()
+    horizon: int = 0
+    starts: str = ""
 
 
 def to_toml(config: TrainConfig) -> str:
-    problem = _Problem(config.world, config.constraint, config.delta)
+    problem = _Problem(*[getattr(config, f.name) for f in fields(_Problem)])
     lines = [
         f"schema = {configs.SCHEMA}",
         f"command = {json_bytes(config.command).decode().strip()}",
@@ -79,30 +97,63 @@ def read(run: Path) -> TrainConfig:
     return TrainConfig(
         command=configs.scalar(path, document, "command", str),
         seed=configs.scalar(path, document, "seed", int),
-        world=problem.world,
-        constraint=problem.constraint,
-        delta=problem.delta,
         ppo=configs.section(path, document, "ppo", PPOConfig),
+        **asdict(problem),
     )
 
 
-def create(run: Path, config: TrainConfig) -> None:
-    """A new folder with its configuration, if the problem can be posed at all."""
+def starts_hash(starts: Array) -> str:
+    return sha256(np.ascontiguousarray(starts, np.float64).tobytes()).hexdigest()
+
+
+def create(run: Path, config: TrainConfig, starts: Array | None = None) -> None:
+    """A new folder with its configuration (and starts [n, s]), if the problem can be posed."""
     if run.exists():
         raise InvalidInput(
             f"{run}: it exists already; go on with 'ringfence resume {run}' or choose another --out"
         )
     make_problem(config)
+    files = {FILE: to_toml(config).encode()}
+    if starts is not None:
+        if starts_hash(starts) != config.starts:
+            raise ValueError("the configuration names other starts than these")
+        files[STARTS] = safetensors.numpy.save({"states": np.ascontiguousarray(starts, np.float64)})
     run.parent.mkdir(parents=True, exist_ok=True)
-    write_folder(run, {FILE: to_toml(config).encode()})
+    write_folder(run, files)
 
 
-def make_task(world: World) -> ContinuousTask:
+def read_starts(run: Path, config: TrainConfig) -> Array | None:
+    """The states that the configuration names, or None if it names none."""
+    if not config.starts:
+        return None
+    path = run / STARTS
+    if not path.is_file():
+        raise InvalidInput(f"{run}: {STARTS} is missing, which {FILE} names; begin a new run")
+    starts: Array = safetensors.numpy.load_file(path)["states"]
+    if starts_hash(starts) != config.starts:
+        raise InvalidInput(f"{path}: not the states that {FILE} names; begin a new run")
+    return starts
+
+
+def make_task(
+    world: str, features: Sequence[str] = (), horizon: int | None = None
+) -> ContinuousTask:
+    """The task that a configuration names."""
+    if world.startswith(GYM):
+        pairs = [text.partition(":") for text in features]
+        declared = tuple(Feature(name, unit) for name, _, unit in pairs)
+        return GymTask(world.removeprefix(GYM), declared, steps=horizon or None)
+    if world not in ("ant", "ant-bullet"):
+        raise InvalidInput(f"there is no world {world!r} to train in")
+    if features or horizon:
+        raise InvalidInput(f"{world} has its own features and horizon; leave them out")
     return AntTask() if world == "ant" else AntBulletTask()
 
 
 def make_problem(config: TrainConfig) -> Problem:
-    task = make_task(config.world)
+    task = make_task(config.world, config.features, config.horizon)
+    if task.horizon < 1:
+        raise InvalidInput(f"an episode must have at least one step, got {task.horizon}")
     if config.constraint == UNCONSTRAINED:
         zero = np.zeros(len(task.features))
         c = LinearConstraint(tuple(task.features), zero, 0.0)
@@ -115,12 +166,25 @@ def make_problem(config: TrainConfig) -> Problem:
 
 def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
     """Solve, from wherever it was; returns the summary."""
+    if (run / "summary.json").is_file():  # written last
+        finished: dict[str, Any] = json.loads((run / "summary.json").read_text())
+        return finished
     config = read(run)
     remove_partials(run)
-    problem = make_problem(config)
-    began = time.monotonic()
-    result = PPO(config.ppo, checkpoint=run / "checkpoint", progress=on_record).solve(problem)
-    seconds = time.monotonic() - began
+    problem, clock = make_problem(config), Clock(run / "timing.json")
+
+    def report(record: Record) -> None:
+        if record.update % config.ppo.checkpoint_every == 0:
+            clock.write()
+        on_record(record)
+
+    solver = PPO(
+        config.ppo,
+        starts=read_starts(run, config),
+        checkpoint=run / "checkpoint",
+        progress=report,
+    )
+    result = solver.solve(problem)
     c = problem.constraint
     assert isinstance(c, LinearConstraint)
     summary = {
@@ -128,7 +192,7 @@ def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
         "command": config.command,
         "world": config.world,
         "seed": config.seed,
-        "versions": {**versions(), **simulator_version(config.world)},
+        "versions": {**versions(), **solver_versions(config.world)},
         "constraint": {"description": config.constraint},
         "delta": config.delta,
         "lam": result.solution.lam,
@@ -138,18 +202,34 @@ def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
     }
     write_policy(run / "policy", config, result)
     write_file(run / "curves.csv", curves(result.records))
-    paths = result.stochastic[:PICTURED]
-    title = f"{config.world}, {config.constraint}"
-    write_file(run / "path.png", top_view(paths, c, title))
-    write_json(run / "timing.json", {"seconds": seconds})
+    if {"x", "y"} <= {f.name for f in c.features}:
+        title = f"{config.world}, {config.constraint}"
+        write_file(run / "path.png", top_view(result.stochastic[:PICTURED], c, title))
+    clock.write()
     write_json(run / "summary.json", summary)
     return summary
 
 
-def simulator_version(world: World) -> dict[str, str]:
-    from importlib.metadata import version
+class Clock:
+    """Seconds of work that a result took, over all its sessions: timing.json.
 
-    return {name: version(name) for name in (("mujoco",) if world == "ant" else ("pybullet",))}
+    Written with each checkpoint: what a killed session did after its last one is lost and done
+    again, and so counts once.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._began = path, time.monotonic()
+        before = json.loads(path.read_text()) if path.is_file() else {}
+        self._before = float(before.get("seconds", 0.0))
+
+    def write(self) -> None:
+        write_json(self._path, {"seconds": self._before + time.monotonic() - self._began})
+
+
+def solver_versions(world: str) -> dict[str, str]:
+    """Of what the result depends on, beside what every run does."""
+    simulator = {"ant": "mujoco", "ant-bullet": "pybullet"}.get(world, "gymnasium")
+    return {name: version(name) for name in ("jax", "jaxlib", "optax", simulator)}
 
 
 def figures_of(trajectories: Sequence[Trajectory], c: LinearConstraint) -> dict[str, float]:
@@ -158,7 +238,10 @@ def figures_of(trajectories: Sequence[Trajectory], c: LinearConstraint) -> dict[
     def per_episode(value: Callable[[Trajectory], float]) -> Array:
         return np.array([value(t) for t in trajectories])
 
-    speed = [f.name for f in c.features].index("speed")
+    def mean_of(feature: int) -> float:
+        return float(per_episode(lambda t: float(t.features[:, feature].mean())).mean())
+
+    names = [f.name for f in c.features]
     reward = per_episode(lambda t: float(t.rewards.sum()))
     cost = per_episode(lambda t: float(c.cost(t.features).sum()))
     length = per_episode(lambda t: float(len(t)))
@@ -167,7 +250,7 @@ def figures_of(trajectories: Sequence[Trajectory], c: LinearConstraint) -> dict[
         "reward": float(reward.mean()),
         "reward_se": float(reward.std(ddof=1) / np.sqrt(len(reward))),
         "length": float(length.mean()),
-        "speed": float(per_episode(lambda t: float(t.features[:, speed].mean())).mean()),
+        **({"speed": mean_of(names.index("speed"))} if "speed" in names else {}),
         "true_raw": float(per_episode(lambda t: float(c.raw(t.features).sum())).mean()),
         "true_cost": float(cost.mean()),
         "true_cost_se": float(cost.std(ddof=1) / np.sqrt(len(cost))),
@@ -180,6 +263,7 @@ def write_policy(folder: Path, config: TrainConfig, result: Result) -> None:
     document = {
         "schema": 1,
         "world": config.world,
+        "features": list(config.features),
         "constraint": config.constraint,
         "delta": config.delta,
         "seed": config.seed,
@@ -198,3 +282,10 @@ def curves(records: Sequence[Record]) -> bytes:
     writer.writerow(names)
     writer.writerows([[getattr(r, name) for name in names] for r in records])
     return text.getvalue().encode()
+
+
+def read_curves(path: Path) -> dict[str, Array]:
+    """The columns of a curves.csv, [updates] each; NaN where a cell is empty."""
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {f.name: np.array([float(row[f.name] or "nan") for row in rows]) for f in fields(Record)}

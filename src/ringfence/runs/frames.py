@@ -1,0 +1,39 @@
+"""Frames of the Ant as a training left it: frames.png, where the machine can draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import safetensors.numpy
+
+from ringfence.report.frames import strip
+from ringfence.runs import train
+from ringfence.runs.files import write_file
+from ringfence.solvers.ppo import evaluate
+from ringfence.worlds.ant import AntTask
+from ringfence.worlds.ant_frames import draw
+
+FRAMES = 6
+PICTURE = 40  # its stream of random numbers
+SECONDS = 0.05  # of a step
+
+
+def draw_frames(run: Path) -> str:
+    """One stochastic episode of a finished run, as a strip; returns what to tell about it."""
+    config, path = train.read(run), run / "frames.png"
+    if config.world != "ant":
+        return f"frames: not drawn, only MuJoCo's Ant can be ({config.world} is another world)"
+    if path.is_file():
+        return f"frames: {path}"
+    problem, task = train.make_problem(config), AntTask()
+    policy = safetensors.numpy.load_file(run / "policy" / "policy.safetensors")
+    (episode,) = evaluate(task, policy, problem.constraint.raw, 1, (config.seed, PICTURE))
+    at = np.linspace(0, len(episode) - 1, FRAMES).round().astype(int)
+    pictures = draw(task.states_of(episode)[at])
+    if isinstance(pictures, str):
+        return f"frames: not drawn, {pictures}"
+    x = episode.features[:, 0]
+    titles = [f"{(t + 1) * SECONDS:.1f} s, x = {x[t]:.1f} m" for t in at]
+    write_file(path, strip(pictures, titles))
+    return f"frames: {path}"

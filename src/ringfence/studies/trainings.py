@@ -1,0 +1,129 @@
+"""Trainings on the Ant that studies share: each a resumable run, found again by its settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array
+from ringfence.progress import training_line
+from ringfence.runs import train
+from ringfence.runs.train import UNCONSTRAINED, TrainConfig, World
+from ringfence.solvers.ppo import PPOConfig, Record
+
+SIMULATOR: dict[World, str] = {"ant": "mujoco", "ant-bullet": "bullet"}
+SPEED, POSITION = "speed <= 0.75", "0.5 x - y <= 0"
+SAY_EVERY = 50  # updates
+#: Rollouts that a smoothed curve averages over: 41,000 steps.
+SMOOTH = 10
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Expert:
+    """What is trained, under which limit, with how many steps."""
+
+    name: str
+    constraint: str
+    delta: float
+    env_steps: int
+
+    @property
+    def limited(self) -> bool:
+        return self.constraint != UNCONSTRAINED
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A finished run: its summary, curves.csv by column, and seconds of work."""
+
+    run: Path
+    summary: dict[str, Any]
+    curves: dict[str, Array]
+    seconds: float
+
+
+def runs_folder(world: World) -> Path:
+    """One for all studies of a simulator, so that none trains again what another has."""
+    return Path("runs") / f"reproduce-experts-{SIMULATOR[world]}"
+
+
+def settings(
+    world: World, expert: Expert, seed: int, ppo: PPOConfig, note: str = ""
+) -> TrainConfig:
+    """An expert's training as a configuration; `note` is what to add to its command."""
+    return TrainConfig(
+        command=f'ringfence solve --world {world} --constraint "{expert.constraint}" '
+        f"--delta {expert.delta:g} --steps {expert.env_steps} --seed {seed}{note}",
+        seed=seed,
+        world=world,
+        constraint=expert.constraint,
+        delta=expert.delta,
+        ppo=ppo,
+    )
+
+
+def trained(run: Path, config: TrainConfig, say: Say, starts: Array | None = None) -> Training:
+    """The training of that configuration, from where its run is."""
+    if run.exists():
+        different = differences(train.read(run), config)
+        if different:
+            raise InvalidInput(
+                f"{run} was begun with other settings ({different}); move it away to train again"
+            )
+    else:
+        train.create(run, config, starts)
+
+    def report(record: Record) -> None:
+        if record.update % SAY_EVERY == 0:
+            say(training_line(record, 0.0, 0))
+
+    train.drive(run, report)
+    return load(run)
+
+
+def finished(run: Path, config: TrainConfig) -> Training | None:
+    """That training if it is there, done, and of these settings."""
+    if not (run / "summary.json").is_file() or differences(train.read(run), config):
+        return None
+    return load(run)
+
+
+def load(run: Path) -> Training:
+    return Training(
+        run,
+        json.loads((run / "summary.json").read_text()),
+        train.read_curves(run / "curves.csv"),
+        float(json.loads((run / "timing.json").read_text())["seconds"]),
+    )
+
+
+def differences(one: TrainConfig, other: TrainConfig) -> str:
+    """The settings in which two configurations differ, in words; the command's is not one."""
+    a, b = asdict(one), asdict(other)
+    a, b = a | a.pop("ppo"), b | b.pop("ppo")
+    return ", ".join(f"{k}: {a[k]}, now {b[k]}" for k in a if k != "command" and a[k] != b[k])
+
+
+def smooth(values: Array, window: int = SMOOTH) -> Array:
+    """The mean of the last `window` values (fewer at the beginning), [n] -> [n]."""
+    total = np.cumsum(np.concatenate([[0.0], values]))
+    at = np.arange(1, len(values) + 1)
+    first = np.maximum(at - window, 0)
+    smoothed: Array = (total[at] - total[first]) / (at - first)
+    return smoothed
+
+
+def mean_and_error(values: Sequence[float], form: str) -> str:
+    """Mean and standard error over seeds; without the error where there is one seed."""
+    mean = format(float(np.mean(values)), form)
+    if len(values) < 2:
+        return mean
+    return f"{mean} ± {float(np.std(values, ddof=1) / np.sqrt(len(values))):{form}}"
