@@ -288,10 +288,16 @@ def _reproduce_and_bench(sub: Any) -> None:
     one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
     one.add_argument(
         "experiment",
-        choices=("grid", "experts", "multipliers", "resets"),
+        choices=(
+            *("grid", "experts", "multipliers", "resets"),
+            *("velocity", "position", "noisy", "baselines"),
+        ),
         help="grid: the paper's maze, exactly; experts: constrained RL on the Ant; multipliers: "
-        "PID against the classical one; resets: episodes that start at an expert's states",
+        "PID against the classical one; resets: episodes that start at an expert's states; "
+        "velocity, position: single-task ICL on the Ant; noisy: both with noisy experts; "
+        "baselines: Chou et al.'s method on both",
     )
+    _icl_study(one)
     one.add_argument("--seeds", type=int, help="how many seeds (default: grid 10, others 3)")
     one.add_argument(
         "--world", choices=("ant", "ant-bullet"), default="ant", help="the Ant's simulator"
@@ -315,6 +321,28 @@ def _reproduce_and_bench(sub: Any) -> None:
         "--budget", type=float, default=60.0, help="exact: stop when a game takes this, s"
     )
     bench.add_argument("--out", type=Path, help="file for bench.json")
+
+
+def _icl_study(one: Parser) -> None:
+    group = one.add_argument_group("velocity, position and noisy")
+    group.add_argument(
+        "--player", choices=("regression", "weighted", "payoff"), default="regression"
+    )
+    group.add_argument(
+        "--expert-budget", type=float, help="payoff: a belief (default: the experts' true limit)"
+    )
+    group.add_argument(
+        "--class", dest="constraint_class", help="in the experiment's place: linear, mlp, 'x <= ?'"
+    )
+    group.add_argument("--on", help="linear and mlp: features, such as x,y (default: all)")
+    group.add_argument("--full-state", action="store_true", help="observations are features, too")
+    group.add_argument(
+        "--keep-saturated",
+        action="store_true",
+        help="with the published filter: only demonstrations just below the true limit",
+    )
+    group.add_argument("--steps", type=int, help="environment steps of an iteration")
+    group.add_argument("--iterations", type=int, help="of the game")
 
 
 def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:

@@ -334,6 +334,11 @@ def reproduce(options: Namespace) -> None:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
     if options.only and options.experiment != "experts":
         raise InvalidInput("--only belongs to 'reproduce experts'")
+    if options.experiment in ("velocity", "position", "noisy", "baselines"):
+        from ringfence import control_commands
+
+        control_commands.reproduce(options, seeds)
+        return
     if options.experiment != "grid":
         from ringfence.studies import experts, multipliers, resets
         from ringfence.studies.trainings import SIMULATOR

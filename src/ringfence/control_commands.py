@@ -146,3 +146,37 @@ def make(
     demos.save(made, out)
     print(demo_checks.describe(made))
     return demos.load(out)
+
+
+def reproduce(options: Namespace, seeds: int) -> None:
+    """velocity, position, noisy or baselines on an Ant."""
+    from ringfence.studies import chou, icl
+    from ringfence.studies.trainings import SIMULATOR
+
+    if options.experiment == "baselines":
+        out = options.out or Path(f"results/baselines-{SIMULATOR[options.world]}")
+        chou.reproduce(options.world, seeds, out, options.command_line, print)
+        print(f"saved to {out}")
+        return
+    names = ("noisy-velocity", "noisy-position")
+    for name in names if options.experiment == "noisy" else (options.experiment,):
+        study = icl.Study(
+            options.world,
+            changed(icl.EXPERIMENTS[name], options),
+            seeds,
+            options.player,
+            options.keep_saturated,
+            options.constraint_class or "",
+            tuple(options.on.split(",")) if options.on else (),
+            options.full_state,
+            options.expert_budget,
+        )
+        out = options.out / name if options.out else Path("results") / study.name
+        icl.reproduce(study, out, options.command_line, print)
+        print(f"saved to {out}")
+
+
+def changed(experiment: Any, options: Namespace) -> Any:
+    """The experiment with another number of steps or iterations, where they are given."""
+    given = {name: getattr(options, name) for name in ("steps", "iterations")}
+    return replace(experiment, **{name: value for name, value in given.items() if value})

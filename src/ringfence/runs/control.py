@@ -10,7 +10,6 @@ touched by `control_summary`, after the learning step, to add columns to the rep
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -51,6 +50,7 @@ from ringfence.runs.control_summary import Reader, iteration_row, make_summary, 
 from ringfence.runs.control_world import make_tasks, make_truth, start_states, world_versions
 from ringfence.runs.files import remove_partials, write_folder, write_json
 from ringfence.runs.folder import Event, OnEvent, only_driver, read_demos, teller
+from ringfence.runs.train import Clock
 from ringfence.selection import select
 from ringfence.solvers import ppo
 from ringfence.solvers.cloning import CloningConfig, clone
@@ -186,7 +186,7 @@ class _Drive:
 
     def __init__(self, run: Path, config: ControlConfig, on_event: OnEvent) -> None:
         self.run, self.config, self.game = run, config, config.game
-        self.tell = teller(run, on_event)
+        self.tell, self.clock = teller(run, on_event), Clock(run / "timing.json")
         self.sides = make_sides(config, read_demos(run, config.demos.content_hash))
         self.features = self.sides.tasks[0].features
         self.template = make_template(config.game, self.features)
@@ -199,15 +199,18 @@ class _Drive:
     def on_record(self, problem: Problem, record: ppo.Record) -> None:
         i, k = problem.seed[1:3]
         self.tell({"event": "update", "i": i, "k": k, **asdict(record)})
+        if record.update % self.config.ppo.checkpoint_every == 0:
+            self.clock.write()
 
     def on_solved(self, problem: Problem, name: str, known: bool) -> None:
         self.names[problem.seed] = name
+        self.clock.write()
         i, k = problem.seed[1:3]
         self.tell({"event": "solved", "i": i, "k": k, "task": problem.task.name, "known": known})
 
     def play(self) -> dict[str, Any]:
         sides, game, rules = self.sides, self.game, make_rules(self.game)
-        began, steps = time.monotonic(), self.config.ppo.env_steps * len(sides.tasks)
+        steps = self.config.ppo.env_steps * len(sides.tasks)
         probing = game.probe or game.initial == "free"
         self.tell(
             {
@@ -220,23 +223,23 @@ class _Drive:
         starts = self.starts()
         free = self.free(starts) if probing else None
         if free is not None and game.probe and not self.beaten(free):
-            return self.finish(nothing_to_learn(self.config, self.task_names, self.probe(free)))
+            probe = self.probe(free)
+            return self.finish(nothing_to_learn(self.config, self.task_names, self.used, probe))
         player = begin(
             make_player(self.config, self.features, float(sides.tasks[0].horizon)),
             game,
             sides.train,
             self.first(starts, free),
         )
-        records, rows, seconds = [], [], []
+        records, rows = [], []
         for record in play(
             sides.tasks, sides.train, self.solve_all, player, rules, self.config.seed, starts
         ):
             records.append(record)
             ledger = [self.names[(self.config.seed, record.i, k)] for k in range(len(starts))]
             rows.append(iteration_row(record, self.reader, ledger))
-            seconds.append(round(time.monotonic() - began, 3))
             self.tell({"event": "iteration", "total": rules.iterations, **_progress(rows[-1])})
-        write_json(self.run / "timing.json", {"iteration_end_s": seconds})
+        self.clock.write()
         return self.conclude(player, records, rows, free)
 
     def conclude(
@@ -265,6 +268,7 @@ class _Drive:
             make_summary(
                 self.config,
                 self.task_names,
+                self.used,
                 self.reader,
                 self.sides.heldout,
                 rows,
@@ -277,6 +281,10 @@ class _Drive:
     def finish(self, summary: dict[str, Any]) -> dict[str, Any]:
         write_json(self.run / "summary.json", summary)
         return summary
+
+    @property
+    def used(self) -> list[str]:
+        return used_features(self.game, self.features)
 
     @property
     def task_names(self) -> list[str]:

@@ -21,7 +21,12 @@ Player = Literal["regression", "weighted", "payoff"]
 
 #: Where an iteration of the game differs from a single solve: it begins at a cloned policy, so it
 #: needs fewer steps; and its limit is what the experts use, so the learner shall use it, too.
-ITERATION: dict[str, Any] = {"env_steps": 200_000, "evaluation_episodes": 16, "margin": 0.0}
+ITERATION: dict[str, Any] = {
+    "env_steps": 200_000,
+    "evaluation_episodes": 16,
+    "margin": 0.0,
+    "checkpoint_every": 20,
+}
 
 
 @dataclass(frozen=True)

@@ -39,14 +39,19 @@ class Reader:
             row |= {f"error_expert_{k}": abs(value - level) for k, level in levels.items()}
         return row
 
-    def error(self, c: Constraint) -> float | None:
-        """|theta - theta*|, where the class holds the truth."""
+    @property
+    def true_parameters(self) -> dict[str, float] | None:
+        """What the truth has in the place of the learned parameters, if the class holds it."""
         if self.template is None or self.truth.c is None:
             return None
-        true, theta = self.template.theta_of(self.truth.c), parameters(self.template, c)
-        if true is None or not theta:
+        return parameters(self.template, self.truth.c) or None
+
+    def error(self, c: Constraint) -> float | None:
+        """|theta - theta*|, where the class holds the truth."""
+        true, theta = self.true_parameters, parameters(self.template, c)
+        if self.template is None or true is None or not theta:
             return None
-        return self.template.error(np.array(list(theta.values())), true)
+        return self.template.error(*(np.array(list(t.values())) for t in (theta, true)))
 
     def figures(self, who: str, c: Constraint, group: Sequence[Behaviour]) -> dict[str, Any]:
         """One side of a row: per task and mean."""
@@ -118,6 +123,7 @@ def _mean(rows: Sequence[dict[str, Any]], name: str) -> float | None:
 def make_summary(
     config: ControlConfig,
     tasks: Sequence[str],
+    used: Sequence[str],
     reader: Reader,
     heldout: Sequence[Behaviour],
     rows: Sequence[dict[str, Any]],
@@ -128,8 +134,9 @@ def make_summary(
     selected = rows[chosen.i - 1]
     curve = budget_curve(reader.template, reader.experts) if reader.template else []
     return {
-        **heading(config, tasks),
+        **heading(config, tasks, used),
         "outcome": "constraint",
+        "true_parameters": reader.true_parameters,
         "unconstrained": probe,
         "iterations": list(rows),
         "selected": chosen.i,
@@ -150,11 +157,11 @@ def make_summary(
 
 
 def nothing_to_learn(
-    config: ControlConfig, tasks: Sequence[str], probe: dict[str, Any]
+    config: ControlConfig, tasks: Sequence[str], used: Sequence[str], probe: dict[str, Any]
 ) -> dict[str, Any]:
     """The summary of a run whose unconstrained learner earned no more than the demonstrators."""
     return {
-        **heading(config, tasks),
+        **heading(config, tasks, used),
         "outcome": "no constraint needed",
         "unconstrained": probe,
         "iterations": [],
@@ -163,7 +170,7 @@ def nothing_to_learn(
     }
 
 
-def heading(config: ControlConfig, tasks: Sequence[str]) -> dict[str, Any]:
+def heading(config: ControlConfig, tasks: Sequence[str], used: Sequence[str]) -> dict[str, Any]:
     game = config.game
     return {
         "schema": SCHEMA,
@@ -172,7 +179,7 @@ def heading(config: ControlConfig, tasks: Sequence[str]) -> dict[str, Any]:
         "method": game.method,
         "player": game.player,
         "class": game.constraint,
-        "on": list(game.on),
+        "used": list(used),
         "expert_budget": game.expert_budget if game.player == "payoff" else None,
         "truth": config.world.truth or None,
         "seed": config.seed,

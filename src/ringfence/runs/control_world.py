@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -42,7 +42,8 @@ def _ant_task(world: ControlWorld, task: TaskConfig) -> AntTask:
     if given or task.reward or len(direction) != 2:
         raise InvalidInput("[world] the Ant's tasks differ in kwargs = { direction = [x, y] } only")
     x, y = map(float, direction)
-    return AntTask((x, y), horizon=world.steps or 1000, full_state=world.full_state)
+    task = AntTask((x, y), full_state=world.full_state)
+    return replace(task, horizon=world.steps) if world.steps else task
 
 
 def _gym_task(world: ControlWorld, task: TaskConfig) -> GymTask:
