@@ -42,8 +42,8 @@ def _ant_task(world: ControlWorld, task: TaskConfig) -> AntTask:
     if given or task.reward or len(direction) != 2:
         raise InvalidInput("[world] the Ant's tasks differ in kwargs = { direction = [x, y] } only")
     x, y = map(float, direction)
-    task = AntTask((x, y), full_state=world.full_state)
-    return replace(task, horizon=world.steps) if world.steps else task
+    ant = AntTask((x, y), full_state=world.full_state)
+    return replace(ant, horizon=world.steps) if world.steps else ant
 
 
 def _gym_task(world: ControlWorld, task: TaskConfig) -> GymTask:
