@@ -1,9 +1,8 @@
 """Anyone's Gymnasium environment with Box observations and actions, as a task.
 
 The environment is named by its registered id or by "module:function" (a function that makes
-one). Its features are declared: a key of the environment's `info`, a column of the observation
-that a step led to, or a function of the transition. A task may have a reward of its own. Copies
-run in Gymnasium's own SyncVectorEnv.
+one). Its features are declared: a key of the environment's `info`, or a function of the
+transition. Copies run in Gymnasium's own SyncVectorEnv.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Feature
+from ringfence.worlds.gym_shapes import Shaped
 from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, Step
+from ringfence.worlds.sources import FeatureReader, TransitionFeatures
 
-#: (observations [N, o], actions [N, a], next observations [N, o]) -> features [N, d]
-TransitionFeatures = Callable[[Array, Array, Array], Array]
-#: The same -> rewards [N]
+#: (observations [N, o], actions [N, a], next observations [N, o]) -> rewards [N]
 TransitionReward = Callable[[Array, Array, Array], Array]
 
 
@@ -34,12 +33,11 @@ TransitionReward = Callable[[Array, Array, Array], Array]
 class GymTask:
     """A Gymnasium environment as a task.
 
-    features: names and units; a feature's value after a step is the observation's column
-    `columns[name]` where that is given, else info[keys.get(name, name)], unless `transition`
-    computes all of them. reward: in the place of the environment's own. steps: of an episode, by
-    default the registered limit. kwargs: for the environment's maker. A saved state is the
-    start's seed and the actions since: exact for any environment whose steps depend on nothing
-    else.
+    features: names and units; a feature's value is info[name] after the step, unless `sources`
+    names another key or a column of the observation, or `transition` computes all of them.
+    steps: of an episode, by default the registered limit. kwargs: for the environment's maker.
+    reward: in the place of the environment's own. A saved state is the start's seed and the
+    actions since: exact for any environment whose steps depend on nothing else.
     """
 
     env: str
@@ -47,8 +45,7 @@ class GymTask:
     transition: TransitionFeatures | None = None
     steps: int | None = None
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    keys: Mapping[str, str] = field(default_factory=dict)
-    columns: Mapping[str, int] = field(default_factory=dict)
+    sources: Mapping[str, str | int] = field(default_factory=dict)
     reward: TransitionReward | None = None
     label: str = ""
 
@@ -61,10 +58,10 @@ class GymTask:
             raise InvalidInput(f"{self.env}: the box of actions must be bounded")
         if not self.features:
             raise InvalidInput(f"{self.env}: declare at least one feature for the constraint")
-        for name, column in self.columns.items():
-            if not 0 <= column < self.observation_dim:
+        for name, place in self.sources.items():
+            if isinstance(place, int) and not 0 <= place < self.observation_dim:
                 raise InvalidInput(
-                    f"{self.env}: feature {name!r} is column {column} of the observation, which "
+                    f"{self.env}: feature {name!r} is column {place} of the observation, which "
                     f"has columns 0 to {self.observation_dim - 1}"
                 )
 
@@ -130,11 +127,13 @@ class GymSimulator:
 
     def __init__(self, task: GymTask, copies: int) -> None:
         self.copies, self._task = copies, task
-        self._envs = SyncVectorEnv([task.make] * copies, autoreset_mode=AutoresetMode.DISABLED)
+        makers = [lambda: Shaped(task.make())] * copies
+        self._envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
         self._seeds = np.zeros(copies, np.int64)
         self._actions: list[list[Array]] = [[] for _ in range(copies)]
         self._seen = np.zeros((copies, task.observation_dim))
         self._ended = np.ones(copies, np.bool_)
+        self._reader = FeatureReader(task.features, task.transition or task.sources, task.name)
 
     def reset(self, which: NDArray[np.intp], rngs: Sequence[np.random.Generator]) -> Array:
         if len(which):
@@ -160,7 +159,8 @@ class GymSimulator:
         self._ended = terminated | truncated
         for past, action in zip(self._actions, actions, strict=True):
             past.append(action)
-        features = self._features(before, actions, info)
+        every = np.ones(self.copies, np.bool_)
+        features = self._reader.batch(before, actions, self._seen, info, every)
         rewards = self._rewards(before, actions, rewards)
         return Step(self._seen.copy(), rewards, features, terminated, truncated)
 
@@ -196,29 +196,6 @@ class GymSimulator:
             self._seen[i] = self._envs._env_obs[i]
             self._actions[i] = []
         self._ended[which] = False
-
-    def _features(self, before: Array, actions: Array, info: Mapping[str, Any]) -> Array:
-        task, shape = self._task, (self.copies, len(self._task.features))
-        if task.transition is not None:
-            phi = np.asarray(task.transition(before, actions, self._seen), np.float64)
-            if phi.shape != shape:
-                raise SolverFailed(
-                    f"the feature function of {task.name} returned shape {phi.shape}, not {shape}"
-                )
-            return phi
-        return np.column_stack([self._feature(f.name, info) for f in task.features])
-
-    def _feature(self, name: str, info: Mapping[str, Any]) -> Array:
-        """One declared feature of all copies, [N]."""
-        column, key = self._task.columns.get(name), self._task.keys.get(name, name)
-        if column is not None:
-            return self._seen[:, column]
-        if key not in info:
-            raise InvalidInput(
-                f"{self._task.name} has no info key {key!r} for a feature; after a step it has "
-                f"{', '.join(k for k in info if not k.startswith('_')) or 'none'}"
-            )
-        return np.asarray(info[key], np.float64)
 
     def _rewards(self, before: Array, actions: Array, own: Array) -> Array:
         if self._task.reward is None:
