@@ -33,7 +33,8 @@ class CloningConfig:
     """`steps` minibatches of `batch` transitions.
 
     log_std is the noise that PPO starts with; None: the demonstrator's own, as far as it lies
-    within LOG_STD.
+    within LOG_STD. On 20 episodes of a velocity expert that earns 1666, the clone earns 1477
+    with the expert's noise (-2) and 21 with -0.7 (MuJoCo, seed 0).
     """
 
     steps: int = 5_000
