@@ -41,6 +41,16 @@ def test_a_loaded_constraint_says_all_that_was_saved(tmp_path: Path, c: Constrai
     assert again.provenance == {"seed": 3}
 
 
+def test_saving_makes_what_loading_reads_and_never_writes_over_it(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "c"
+    ringfence.save(LINE, folder, 2.0, {"by": "hand"}, {"offset": (0.0, 1.0)})
+    again = ringfence.load(folder)
+    assert (again.delta, again.provenance) == (2.0, {"by": "hand"})
+    assert again.interval == {"offset": (0.0, 1.0)}
+    with pytest.raises(InvalidInput, match="exists already"):
+        ringfence.save(LINE, folder, 2.0)
+
+
 def test_a_run_is_as_good_as_its_constraint(tmp_path: Path) -> None:
     saved(tmp_path / "constraint")
     assert ringfence.load(tmp_path).describe() == TABLE.describe()
