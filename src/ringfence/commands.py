@@ -35,7 +35,17 @@ def quickstart(options: Namespace) -> None:
     print(f"  {command} transfer {out} --goal 2,7 --start 9,3")
 
 
+def is_control(options: Namespace) -> bool:
+    """Is this about a continuous world, by name or in a TOML file?"""
+    return options.config is not None or options.world in ("ant", "ant-bullet")
+
+
 def demos_make(options: Namespace) -> None:
+    if is_control(options):
+        from ringfence import control_commands
+
+        control_commands.demos_make(options)
+        return
     from ringfence import demo_checks, demos
 
     if options.out.exists():
@@ -70,15 +80,22 @@ def demos_show(options: Namespace) -> None:
 
 
 def learn(options: Namespace) -> None:
+    if is_control(options):
+        from ringfence import control_commands
+
+        control_commands.learn(options)
+        return
     from ringfence import demos, experts
     from ringfence.runs import learn as runs
     from ringfence.runs.config import DemosConfig, GameConfig, RunConfig
+    from ringfence.runs.folder import refuse_existing
     from ringfence.runs.worlds import make_world
 
     require_workers(options.workers)
     world = world_of(options)
-    out = options.out or free_name(Path("runs") / f"{world.name}-{options.method}")
-    runs.refuse_existing(out)
+    method = one_of("--method", options.method, ("mt-icl", "icl"))
+    out = options.out or free_name(Path("runs") / f"{world.name}-{method}")
+    refuse_existing(out)
     if options.demos is not None and options.experts == "exact":
         raise InvalidInput("--experts exact makes its own experts; leave --demos out")
     given = make_demos(options, world) if options.demos is None else demos.load(options.demos)
@@ -91,20 +108,29 @@ def learn(options: Namespace) -> None:
         world=world,
         demos=DemosConfig(demos.content_hash(given), options.experts),
         game=GameConfig(
-            method=options.method,
+            method=method,
             tasks=tuple(task_name(make_world(world).tasks, task) for task in options.task),
-            player=options.player,
-            constraint_class=options.constraint_class,
+            player=one_of("--player", options.player, ("regression", "ftrl")),
+            constraint_class=one_of("--class", options.constraint_class, ("table", "linear")),
             restricted=not options.unrestricted,
-            iterations=options.iterations,
-            epsilon=options.epsilon,
-            buffer=options.buffer,
-            anneal=options.anneal,
+            **chosen(options, ("iterations", "epsilon", "buffer", "anneal")),
         ),
         solver=solver_config(options),
     )
     runs.create(out, config, given)
     finish(out, options.workers)
+
+
+def one_of(option: str, value: str | None, allowed: tuple[str, ...]) -> Any:
+    """What was given, if it is possible on a finite world; by default the first."""
+    if value is not None and value not in allowed:
+        raise InvalidInput(f"{option} {value!r}: on a finite world it is {' or '.join(allowed)}")
+    return value or allowed[0]
+
+
+def chosen(options: Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
 def require_workers(workers: int) -> None:
@@ -116,6 +142,13 @@ def resume(options: Namespace) -> None:
     require_workers(options.workers)
     if (options.run / "solve.toml").is_file():
         finish_training(options.run)
+        return
+    from ringfence.runs.config import is_control as is_control_run
+
+    if is_control_run(options.run / "config.toml"):
+        from ringfence import control_commands
+
+        control_commands.finish(options.run)
     else:
         finish(options.run, options.workers)
 
@@ -300,6 +333,11 @@ def reproduce(options: Namespace) -> None:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
     if options.only and options.experiment != "experts":
         raise InvalidInput("--only belongs to 'reproduce experts'")
+    if options.experiment in ("velocity", "position", "noisy", "baselines"):
+        from ringfence import control_commands
+
+        control_commands.reproduce(options, seeds)
+        return
     if options.experiment == "unseen":
         from ringfence.studies import unseen_report
 
@@ -361,10 +399,10 @@ def make_demos(options: Namespace, world: WorldConfig) -> Demonstrations:
     from ringfence.runs.worlds import make_world
 
     config = ExpertConfig(
-        paths=options.paths,
-        heldout=options.heldout,
+        paths=10 if options.paths is None else options.paths,
+        heldout=5 if options.heldout is None else options.heldout,
         kind="deterministic" if options.deterministic else "soft",
-        delta=options.expert_delta,
+        delta=options.expert_delta or 0.0,
         noise=options.noise,
         contaminated=options.contaminated,
         seed=options.seed,
