@@ -84,7 +84,8 @@ def clone(
 def spread(actor: Params, x: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.float32]:
     """log of the actions' standard deviation around the actor's means, per action [a]."""
     error = np.sqrt(np.square(np.asarray(network(actor, jnp.asarray(x))) - actions).mean(axis=0))
-    return np.clip(np.log(np.maximum(error, 1e-9)), *LOG_STD).astype(np.float32)
+    log_std = np.clip(np.log(np.maximum(error, 1e-9)), *LOG_STD)
+    return np.asarray(log_std, np.float32)
 
 
 def transitions(
