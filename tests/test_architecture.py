@@ -26,6 +26,7 @@ MAY_IMPORT = {
     },
     "game": {"errors", "objects", "constraints.player"},
     "selection": {"errors", "objects", "game"},
+    "baselines": {"errors", "objects", "constraints", "baselines"},
     "evidence": {"errors", "objects", "worlds.finite", "solvers.soft", "evidence"},
     "theory": {"errors", "objects", "constraints", "game"},
     "identifiability": {"errors", "objects"},
@@ -89,6 +90,8 @@ def test_every_package_is_checked_or_stands_above() -> None:
     above = {
         "cli",
         "commands",
+        "commands_reproduce",
+        "control_commands",
         "progress",
         "bench",
         "bench_crl",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ringfence import commands
+from ringfence import commands, commands_reproduce
 from ringfence.compilation import keep_compiled
 from ringfence.errors import InvalidInput, RingfenceError
 
@@ -125,9 +125,12 @@ def _quickstart(sub: Any) -> None:
 
 def _demos(sub: Any) -> None:
     about = "make expert (or noisy) demonstrations in a world whose truth is known"
-    make = _command(sub, "make", commands.demos_make, about, "demos make --out demos --noise 0.1")
-    _world(make)
+    example = 'demos make --world ant --truth "speed <= 0.75" --out demos'
+    make = _command(sub, "make", commands.demos_make, about, example)
+    _config(make)
+    _world(make, more="'ant' (MuJoCo), 'ant-bullet' (PyBullet), ")
     _maker(make)
+    _control_maker(make)
     _seed(make)
     make.add_argument("--out", type=Path, required=True, help="folder for the demonstrations")
 
@@ -171,6 +174,12 @@ def _solve(sub: Any) -> None:
     )
     one.add_argument("--steps", type=int, default=1_000_000, help="Ant, gym: environment steps")
     one.add_argument(
+        "--margin",
+        type=float,
+        default=0.15,
+        help="Ant, gym: the share of the limit that the multiplier keeps free",
+    )
+    one.add_argument(
         "--multiplier",
         choices=("pid", "gradient"),
         default="pid",
@@ -194,8 +203,9 @@ def _learn(sub: Any) -> None:
     one = _command(
         sub, "learn", commands.learn, about, "learn --world maze --seed 0 --out runs/maze"
     )
-    _world(one)
-    one.add_argument("--demos", type=Path, help="demonstrations (default: made under the truth)")
+    _config(one)
+    _world(one, more="'ant' (MuJoCo), 'ant-bullet' (PyBullet), ")
+    one.add_argument("--demos", type=Path, help="demonstrations (maze: default made by the truth)")
     _maker(one)
     one.add_argument(
         "--experts",
@@ -204,24 +214,38 @@ def _learn(sub: Any) -> None:
         help="learn from the paths, or from the exact occupancies of the world's own experts",
     )
     one.add_argument(
-        "--method", choices=("mt-icl", "icl"), default="mt-icl", help="Algorithm 3 or 2"
+        "--method",
+        choices=("mt-icl", "icl"),
+        help="Algorithm 3 (default on finite worlds) or 2 (default on the Ant)",
     )
     one.add_argument("--task", action="append", default=[], help="only this task (repeatable)")
-    one.add_argument("--player", choices=("regression", "ftrl"), default="regression")
     one.add_argument(
-        "--class", dest="constraint_class", choices=("table", "linear"), default="table"
+        "--player",
+        choices=("regression", "ftrl", "weighted", "payoff"),
+        help="default: regression; ftrl on finite worlds, weighted and payoff on continuous ones",
+    )
+    one.add_argument(
+        "--class",
+        dest="constraint_class",
+        help="finite worlds: table (default) or linear; else an inequality with ? for what is "
+        "learned, such as 'speed <= ?', or linear or mlp (see --on)",
     )
     one.add_argument(
         "--unrestricted",
         action="store_true",
         help="drop the restriction to constraints under which the experts are safe",
     )
-    one.add_argument("--iterations", type=int, default=5, help="at most this many")
-    one.add_argument("--epsilon", type=float, default=1e-6, help="stop at this payoff per step")
-    one.add_argument("--buffer", type=float, default=0.0, help="icl: added to the first limit")
+    one.add_argument("--iterations", type=int, help="at most this many (default: 5; Ant: 10)")
     one.add_argument(
-        "--anneal", type=float, default=0.0, help="icl: the buffer loses this each time"
+        "--epsilon", type=float, help="stop at this payoff per step (default: 1e-6; Ant: never)"
     )
+    one.add_argument(
+        "--buffer", type=float, help="icl: added to the first limit (default: 0; Ant: 20)"
+    )
+    one.add_argument(
+        "--anneal", type=float, help="icl: the buffer loses this each time (default: 0; Ant: 10)"
+    )
+    _control_game(one)
     _solver(one, ("soft", "lp"))
     _seed(one)
     one.add_argument("--workers", type=int, default=1, help="worker processes")
@@ -273,15 +297,13 @@ def _report_and_resume(sub: Any) -> None:
 
 def _reproduce_and_bench(sub: Any) -> None:
     about = "an experiment from nothing to tables and figures"
-    one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
+    one = _command(sub, "reproduce", commands_reproduce.reproduce, about, "reproduce grid")
     one.add_argument(
         "experiment",
-        choices=("grid", "maze", "point-maze", "unseen", "experts", "multipliers", "resets"),
-        help="grid: the paper's maze, exactly; maze: the same with the Ant; point-maze: without a "
-        "planner; unseen: tasks never seen, in random mazes too; experts: constrained RL on the "
-        "Ant; multipliers: PID against the classical one; resets: episodes that start at an "
-        "expert's states",
+        choices=tuple(commands_reproduce.EXPERIMENTS),
+        help="; ".join(f"{k}: {e.about}" for k, e in commands_reproduce.EXPERIMENTS.items()),
     )
+    _icl_study(one)
     one.add_argument(
         "--seeds",
         type=int,
@@ -314,6 +336,28 @@ def _reproduce_and_bench(sub: Any) -> None:
     bench.add_argument("--out", type=Path, help="file for bench.json")
 
 
+def _icl_study(one: Parser) -> None:
+    group = one.add_argument_group("velocity, position and noisy")
+    group.add_argument(
+        "--player", choices=("regression", "weighted", "payoff"), default="regression"
+    )
+    group.add_argument(
+        "--expert-budget", type=float, help="payoff: a belief (default: the experts' true limit)"
+    )
+    group.add_argument(
+        "--class", dest="constraint_class", help="in the experiment's place: linear, mlp, 'x <= ?'"
+    )
+    group.add_argument("--on", help="linear and mlp: features, such as x,y (default: all)")
+    group.add_argument("--full-state", action="store_true", help="observations are features, too")
+    group.add_argument(
+        "--keep-saturated",
+        action="store_true",
+        help="with the published filter: only demonstrations just below the true limit",
+    )
+    group.add_argument("--steps", type=int, help="environment steps of an iteration")
+    group.add_argument("--iterations", type=int, help="of the game")
+
+
 def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:
     words = (
         f"'maze' (built in), 'ant-maze' (the same for the Ant) or 'ant-maze:FILE', {more}"
@@ -326,16 +370,74 @@ def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:
 
 
 def _maker(one: Parser) -> None:
-    one.add_argument("--paths", type=int, default=10, help="training paths per task and start")
-    one.add_argument("--heldout", type=int, default=5, help="held-out paths per task and start")
     one.add_argument(
-        "--expert-delta", type=float, default=0.0, help="experts' own limit on true cost"
+        "--paths", type=int, help="training paths per task and start (default: 10; Ant: 20)"
     )
-    one.add_argument("--noise", type=float, default=0.0, help="experts' chance of a random action")
+    one.add_argument(
+        "--heldout", type=int, help="held-out paths per task and start (default: 5; Ant: 10)"
+    )
+    one.add_argument(
+        "--expert-delta", type=float, help="experts' own limit on true cost (default: 0; Ant: 20)"
+    )
+    one.add_argument(
+        "--noise",
+        type=float,
+        default=0.0,
+        help="experts' chance of a random action; Ant: standard deviation of noise on actions",
+    )
     one.add_argument(
         "--contaminated", type=float, default=0.0, help="share of paths that ignore the constraint"
     )
     one.add_argument("--deterministic", action="store_true", help="experts that never vary")
+
+
+def _config(one: Parser) -> None:
+    one.add_argument(
+        "config", type=Path, nargs="?", help="a TOML file that describes your own environment"
+    )
+
+
+def _control_maker(one: Parser) -> None:
+    group = one.add_argument_group("continuous worlds")
+    group.add_argument("--truth", help="the constraint that the experts keep, an inequality")
+    group.add_argument("--steps", type=int, help="of the expert's training (default: 1000000)")
+    group.add_argument("--policy", type=Path, help="a finished solve run to take as the expert")
+    group.add_argument(
+        "--keep-saturated",
+        type=float,
+        metavar="TOLERANCE",
+        help="keep only episodes whose mean true value is at most this far below the limit",
+    )
+
+
+def _control_game(one: Parser) -> None:
+    group = one.add_argument_group("continuous worlds")
+    group.add_argument("--truth", help="for the report's columns only: an inequality")
+    group.add_argument("--on", help="linear and mlp: features, such as x,y (default: all)")
+    group.add_argument("--full-state", action="store_true", help="observations are features, too")
+    group.add_argument("--steps", type=int, help="environment steps of a solve (default: 200000)")
+    group.add_argument(
+        "--expert-budget", type=float, help="payoff: the cost that experts may have had (0)"
+    )
+    group.add_argument("--tolerance", type=float, help="mlp: the most that experts may cost")
+    group.add_argument(
+        "--initial", choices=("clone", "free"), help="what c_1 answers to (default: clone)"
+    )
+    group.add_argument(
+        "--no-probe", action="store_true", help="don't try first whether a constraint is needed"
+    )
+    group.add_argument(
+        "--stop-share", type=float, help="stop a solve at this share of the experts' reward"
+    )
+    group.add_argument(
+        "--start-share", type=float, default=0.0, help="of episodes begin at demonstrated states"
+    )
+    group.add_argument("--clone-steps", type=int, help="0: no cloning (default: 5000)")
+    group.add_argument(
+        "--carry",
+        choices=("nothing", "critics", "policy"),
+        help="what a solve takes over from the iteration before it",
+    )
 
 
 def _solver(one: Parser, kinds: tuple[str, ...]) -> None:

@@ -38,7 +38,17 @@ def quickstart(options: Namespace) -> None:
     print(f"  {command} transfer {out} --goal 2,7 --start 9,3")
 
 
+def is_control(options: Namespace) -> bool:
+    """Is this about a continuous world, by name or in a TOML file?"""
+    return options.config is not None or options.world in ("ant", "ant-bullet")
+
+
 def demos_make(options: Namespace) -> None:
+    if is_control(options):
+        from ringfence import control_commands
+
+        control_commands.demos_make(options)
+        return
     from ringfence import demo_checks, demos
 
     if options.out.exists():
@@ -77,21 +87,28 @@ def demos_show(options: Namespace) -> None:
 
 
 def learn(options: Namespace) -> None:
+    if is_control(options):
+        from ringfence import control_commands
+
+        control_commands.learn(options)
+        return
     from ringfence import demos, experts
     from ringfence.runs import learn as runs
     from ringfence.runs.config import DemosConfig, GameConfig, RunConfig
+    from ringfence.runs.folder import refuse_existing
     from ringfence.runs.worlds import make_world
 
     require_workers(options.workers)
     world = world_of(options)
-    out = options.out or free_name(Path("runs") / f"{world.name}-{options.method}")
+    method = one_of("--method", options.method, ("mt-icl", "icl"))
+    out = options.out or free_name(Path("runs") / f"{world.name}-{method}")
     if world.simulator == "ant":
         from ringfence import commands_maze
 
         commands_maze.create(options, world, out)
         finish(out, options.workers)
         return
-    runs.refuse_existing(out)
+    refuse_existing(out)
     if options.demos is not None and options.experts == "exact":
         raise InvalidInput("--experts exact makes its own experts; leave --demos out")
     given = make_demos(options, world) if options.demos is None else demos.load(options.demos)
@@ -104,20 +121,29 @@ def learn(options: Namespace) -> None:
         world=world,
         demos=DemosConfig(demos.content_hash(given), options.experts),
         game=GameConfig(
-            method=options.method,
+            method=method,
             tasks=tuple(task_name(make_world(world).tasks, task) for task in options.task),
-            player=options.player,
-            constraint_class=options.constraint_class,
+            player=one_of("--player", options.player, ("regression", "ftrl")),
+            constraint_class=one_of("--class", options.constraint_class, ("table", "linear")),
             restricted=not options.unrestricted,
-            iterations=options.iterations,
-            epsilon=options.epsilon,
-            buffer=options.buffer,
-            anneal=options.anneal,
+            **chosen(options, ("iterations", "epsilon", "buffer", "anneal")),
         ),
         solver=solver_config(options),
     )
     runs.create(out, config, given)
     finish(out, options.workers)
+
+
+def one_of(option: str, value: str | None, allowed: tuple[str, ...]) -> Any:
+    """What was given, if it is possible on a finite world; by default the first."""
+    if value is not None and value not in allowed:
+        raise InvalidInput(f"{option} {value!r}: on a finite world it is {' or '.join(allowed)}")
+    return value or allowed[0]
+
+
+def chosen(options: Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
 def require_workers(workers: int) -> None:
@@ -129,6 +155,13 @@ def resume(options: Namespace) -> None:
     require_workers(options.workers)
     if (options.run / "solve.toml").is_file():
         finish_training(options.run)
+        return
+    from ringfence.runs.config import is_control as is_control_run
+
+    if is_control_run(options.run / "config.toml"):
+        from ringfence import control_commands
+
+        control_commands.finish(options.run)
     else:
         finish(options.run, options.workers)
 
@@ -207,6 +240,7 @@ def train(options: Namespace) -> None:
         ppo=PPOConfig(
             env_steps=options.steps,
             multiplier=options.multiplier,
+            margin=options.margin,
             start_share=options.start_share,
         ),
         features=tuple(options.feature),
@@ -318,50 +352,6 @@ def report(options: Namespace) -> None:
     print(f"page: {page.write_many(options.runs, options.out)}")
 
 
-def reproduce(options: Namespace) -> None:
-    default = {"grid": 10, "maze": 5, "unseen": 100}
-    seeds = default.get(options.experiment, 3) if options.seeds is None else options.seeds
-    if seeds < 1:
-        raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
-    if options.only and options.experiment != "experts":
-        raise InvalidInput("--only belongs to 'reproduce experts'")
-    if options.experiment == "maze":
-        from ringfence.studies import ant_maze
-
-        out = options.out or Path("results/maze-ant")
-        ant_maze.reproduce(out, seeds, options.command_line, print)
-    elif options.experiment == "point-maze":
-        from ringfence.studies import point_maze
-
-        out = options.out or Path("results/maze-point")
-        point_maze.reproduce(out, 0, options.command_line, print)
-    elif options.experiment == "unseen":
-        from ringfence.studies import unseen_report
-
-        require_workers(options.workers)
-        out = options.out or Path("results/unseen-grid")
-        unseen_report.reproduce(out, seeds, options.workers, options.command_line, print)
-    elif options.experiment != "grid":
-        from ringfence.studies import experts, multipliers, resets
-        from ringfence.studies.trainings import SIMULATOR
-
-        simulator = SIMULATOR[options.world]
-        out = options.out or Path(f"results/{options.experiment}-{simulator}")
-        study = experts.Study(options.world, seeds)
-        if options.experiment == "experts":
-            experts.reproduce(study, out, options.command_line, print, options.only)
-        elif options.experiment == "multipliers":
-            multipliers.reproduce(study, out, options.command_line, print)
-        else:
-            resets.reproduce(study, out, options.command_line, print)
-    else:
-        from ringfence.studies import tables
-
-        out = options.out or Path("results/maze-grid")
-        tables.grid(out, seeds, options.command_line, print)
-    print(f"saved to {out}")
-
-
 def bench(options: Namespace) -> None:
     from ringfence.runs.files import write_json
 
@@ -407,10 +397,10 @@ def make_demos(options: Namespace, world: WorldConfig) -> Demonstrations:
     from ringfence.runs.worlds import make_world
 
     config = ExpertConfig(
-        paths=options.paths,
-        heldout=options.heldout,
+        paths=10 if options.paths is None else options.paths,
+        heldout=5 if options.heldout is None else options.heldout,
         kind="deterministic" if options.deterministic else "soft",
-        delta=options.expert_delta,
+        delta=options.expert_delta or 0.0,
         noise=options.noise,
         contaminated=options.contaminated,
         seed=options.seed,

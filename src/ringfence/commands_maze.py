@@ -16,7 +16,7 @@ from ringfence.runs.config import (
     SolverConfig,
     WorldConfig,
 )
-from ringfence.runs.learn import refuse_existing
+from ringfence.runs.folder import refuse_existing
 from ringfence.runs.worlds import make_maze
 
 

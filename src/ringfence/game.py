@@ -12,12 +12,18 @@ prints nothing, and no truth ever reaches it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from ringfence.constraints.player import ConstraintPlayer
 from ringfence.errors import InvalidInput
-from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, SolveAll, Task
+from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, SolveAll, Start, Task
+
+Begin = Callable[[int, Solution | None], Start | None]
+
+#: Of a learner whose multiplier is 0, where data are weighted by multipliers: if all are 0, all
+#: weigh the same.
+LEAST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,8 @@ class Rules:
 
     iterations: N at most; epsilon: the game ends early when no constraint of the class has a
     payoff per step above it; multi_task: delta = 0 (Algorithm 3) instead of the expert's cost
-    plus max(0, buffer - anneal * (i - 1)) (Algorithm 2).
+    plus max(0, buffer - anneal * (i - 1)) (Algorithm 2); weighted: the constraint player sees
+    each learner's data weighted by its multiplier lam_i^k instead of equally.
     """
 
     iterations: int = 5
@@ -34,6 +41,7 @@ class Rules:
     multi_task: bool = True
     buffer: float = 0.0
     anneal: float = 0.0
+    weighted: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,27 +67,33 @@ def play(
     player: ConstraintPlayer,
     rules: Rules,
     seed: int = 0,
+    begin: Begin | None = None,
 ) -> Iterator[Record]:
-    """Play ICL (rules.multi_task False) or MT-ICL, yielding a record per iteration."""
+    """Play ICL (rules.multi_task False) or MT-ICL, yielding a record per iteration.
+
+    begin: where a policy player starts, from its task's number and its last solution.
+    """
     if len(tasks) != len(experts) or not tasks:
         raise InvalidInput(f"{len(tasks)} tasks need as many experts, got {len(experts)}")
+    solutions: tuple[Solution | None, ...] = (None,) * len(tasks)
     c = player.initial()
     history: list[tuple[Behaviour, ...]] = []
     for i in range(1, rules.iterations + 1):
         # Policy players: pi_i^k, lam_i^k <- CRL(r^k, c_i, delta).
         deltas = tuple(limit(rules, i, pi_E, c) for pi_E in experts)
         problems = [
-            Problem(task, c, delta, start=None, seed=(seed, i, k))
-            for k, (task, delta) in enumerate(zip(tasks, deltas, strict=True))
+            Problem(task, c, delta, begin(k, last) if begin else None, seed=(seed, i, k))
+            for k, (task, delta, last) in enumerate(zip(tasks, deltas, solutions, strict=True))
         ]
-        solutions = tuple(solve_all(problems))
-        history.append(tuple(solution.behaviour for solution in solutions))
+        solutions = solved = tuple(solve_all(problems))
+        learners = tuple(solution.behaviour for solution in solved)
+        history.append(weigh(solved) if rules.weighted else learners)
 
         # Constraint player, no-regret:
         # c_{i+1} <- argmax_c 1/(TK) sum_{j<=i} sum_k J(pi_j^k, c) - J(pi_E^k, c) - R(c).
         c_next = player.update(experts, history)
-        best_payoff = player.best_payoff(experts, history[-1])
-        yield Record(i, c, deltas, solutions, best_payoff, c_next)
+        best_payoff = player.best_payoff(experts, learners)
+        yield Record(i, c, deltas, solved, best_payoff, c_next)
         if best_payoff <= rules.epsilon:
             return
         c = c_next
@@ -90,3 +104,12 @@ def limit(rules: Rules, i: int, pi_E: Behaviour, c: Constraint) -> float:
     if rules.multi_task:
         return 0.0
     return J(pi_E, c) + max(0.0, rules.buffer - rules.anneal * (i - 1))
+
+
+def weigh(solutions: Sequence[Solution]) -> tuple[Behaviour, ...]:
+    """The learners' behaviours, each as if it had been met lam times."""
+    weights = [max(s.lam, LEAST_WEIGHT) for s in solutions]
+    return tuple(
+        replace(s.behaviour, visits=w * s.behaviour.visits, length=w * s.behaviour.length)
+        for s, w in zip(solutions, weights, strict=True)
+    )

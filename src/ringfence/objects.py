@@ -109,6 +109,10 @@ class Solution:
     env_steps: int
 
 
+#: The arrays that a learning solver begins from.
+Start = Mapping[str, NDArray[np.generic]]
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """One constrained RL problem: maximise the task's reward subject to J(pi, c) <= delta.
@@ -120,7 +124,7 @@ class Problem:
     task: Task
     constraint: Constraint
     delta: float
-    start: Mapping[str, NDArray[np.generic]] | None
+    start: Start | None
     seed: tuple[int, ...]
 
 

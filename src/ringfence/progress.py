@@ -117,3 +117,96 @@ def training_line(record: Record, seconds: float, steps: int) -> str:
         parts.append(f"{steps / seconds:.0f} steps/s")
         parts.append(f"{left / 60:.1f} min left")
     return "  ".join(parts)
+
+
+class ControlProgress:
+    """Called with the events of a run on a continuous world; always knows the time left."""
+
+    def __init__(self) -> None:
+        self.console = Console(highlight=False, soft_wrap=True)
+        self.live = self.console.is_terminal
+        self.status = self.console.status("reading demonstrations")
+        self.iterations = self.total = self.solved = self.under_way = 0
+        self.last: tuple[float, int] = (0.0, 0)
+        self.spent, self.done = 0.0, 0
+
+    def __enter__(self) -> ControlProgress:
+        if self.live:
+            self.status.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.live:
+            self.status.stop()
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "start":
+            self.iterations, self.total = event["iterations"], event["steps"]
+            self.console.print(f"{event['tasks']} task(s), at most {self.total} environment steps")
+        elif kind == "cloning":
+            self.console.print("cloning the demonstrators")
+        elif kind == "update":
+            self.update(event)
+        elif kind == "solved":
+            self.solved, self.under_way = self.solved + self.under_way, 0
+        elif kind == "iteration":
+            self.console.print(control_line(event))
+
+    def update(self, event: dict[str, Any]) -> None:
+        """Count work that took time: a resumed solve's old updates come in a burst."""
+        now, steps = event["seconds"], event["env_steps"]
+        self.under_way = event["updates"] * steps // event["update"]
+        seconds, more = now - self.last[0], steps - self.last[1]
+        if more > 0 and seconds > BURST:
+            self.spent, self.done = self.spent + seconds, self.done + more
+        self.last = (now, steps)
+        line = f"{self._where(event)}  {update_line(event)}{self._left(steps)}"
+        if self.live:
+            self.status.update(line)
+        elif event["update"] % QUIET_EVERY == 0 or event["update"] == event["updates"]:
+            self.console.print(line)
+
+    def _where(self, event: dict[str, Any]) -> str:
+        if not self.iterations:
+            return "expert"
+        return f"iteration {event['i']}/{self.iterations}" if event["i"] else "no constraint"
+
+    def _left(self, steps: int) -> str:
+        if not self.done:
+            return ""
+        left = max(0, self.total - self.solved - steps) * self.spent / self.done
+        return f"  {self.done / self.spent:.0f} steps/s  {left / 60:.1f} min left"
+
+
+BURST = 0.02  # seconds: no update is that fast
+
+
+def update_line(event: dict[str, Any]) -> str:
+    """One update: reward, cost against the limit, multiplier."""
+    parts = [f"update {event['update']}/{event['updates']}"]
+    if event["reward"] is not None:
+        parts.append(f"reward {event['reward']:.0f}")
+    parts.append(f"cost {event['cost']:.1f} (limit {event['delta']:.4g})")
+    parts.append(f"lam {event['lam']:.3f}")
+    return "  ".join(parts)
+
+
+def control_line(event: dict[str, Any]) -> str:
+    """One iteration on a continuous world in words."""
+    parts = [
+        f"iteration {event['i']}/{event['total']}",
+        event["constraint"]["description"],
+        f"reward {event['learner_reward_mean']:.0f} (experts {event['expert_reward_mean']:.0f})",
+        f"cost {event['learner_cost_mean']:.1f} (limit {event['delta_mean']:.1f})",
+    ]
+    if event["learner_true_cost_mean"] is not None:
+        parts.append(f"true cost {event['learner_true_cost_mean']:.1f}")
+    if event["constraint_error"] is not None:
+        parts.append(f"error {event['constraint_error']:.4f}")
+    return "  ".join([*parts, f"{event['seconds']:.0f} s"])

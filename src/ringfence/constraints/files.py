@@ -33,7 +33,7 @@ MAX_JSON_BYTES = 1 << 20
 MAX_WEIGHTS_BYTES = 1 << 26
 MAX_WORD = 200  # characters of a feature's name or unit
 
-#: Intervals [low, high] of parameters, by name ("offset", or a feature's name for its weight).
+#: Intervals [low, high] of parameters, by name ("limit", or a feature's name for its weight).
 Interval = Mapping[str, tuple[float, float]]
 
 

@@ -63,19 +63,24 @@ _TERM = re.compile(rf"\s*([+-]?)\s*({_NUMBER})?\s*\*?\s*([A-Za-z_]\w*)?\s*", re.
 
 def parse_inequality(text: str, features: Sequence[Feature]) -> LinearConstraint:
     """A linear inequality over feature names: "speed <= 0.75", "0.5 x - y <= 0", "col >= 3"."""
-    sides = re.split(r"<=|>=", text)
-    if len(sides) != 2:
-        raise InvalidInput(f"constraint {text!r}: write one linear inequality with <= or >=")
     names = [f.name for f in features]
-    left, left_const = _terms(sides[0], names, text)
-    right, right_const = _terms(sides[1], names, text)
-    sign = -1.0 if ">=" in text else 1.0
-    weights = sign * (left - right)
+    weights, offset = coefficients(text, names)
     if not weights.any():
         raise InvalidInput(
             f"constraint {text!r}: no feature in it; features are {', '.join(names)}"
         )
-    return LinearConstraint(tuple(features), weights, sign * (right_const - left_const))
+    return LinearConstraint(tuple(features), weights, offset)
+
+
+def coefficients(text: str, names: list[str]) -> tuple[Array, float]:
+    """weights [d] and offset of an inequality, as weights . phi <= offset."""
+    sides = re.split(r"<=|>=", text)
+    if len(sides) != 2:
+        raise InvalidInput(f"constraint {text!r}: write one linear inequality with <= or >=")
+    left, left_const = _terms(sides[0], names, text)
+    right, right_const = _terms(sides[1], names, text)
+    sign = -1.0 if ">=" in text else 1.0
+    return sign * (left - right), sign * (right_const - left_const)
 
 
 def _terms(side: str, names: list[str], text: str) -> tuple[Array, float]:

@@ -137,6 +137,28 @@ class Regression:
         return float(g @ self.F_c.maximise(g))
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A player that already knows one set of learners before the game: c_1 is its answer to them.
+
+    keep: they count as an iteration ever after, too.
+    """
+
+    player: ConstraintPlayer
+    experts: Sequence[Behaviour]
+    first: Sequence[Behaviour]
+    keep: bool
+
+    def initial(self) -> Constraint:
+        return self.player.update(self.experts, [self.first])
+
+    def update(self, experts: Sequence[Behaviour], history: History) -> Constraint:
+        return self.player.update(experts, [self.first, *history] if self.keep else history)
+
+    def best_payoff(self, experts: Sequence[Behaviour], learners: Sequence[Behaviour]) -> float:
+        return self.player.best_payoff(experts, learners)
+
+
 def least_squares_under(A: Array, b: Array, rows: Array | None) -> Array:
     """argmin ||A x - b|| subject to rows @ x <= 0 (Lawson and Hanson's LSI, by NNLS).
 

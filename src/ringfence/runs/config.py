@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_type_hints
 
 from ringfence.errors import InvalidInput
 
@@ -94,7 +94,7 @@ def to_toml(config: RunConfig) -> str:
     """config.toml with every default written out."""
     lines = [
         f"schema = {SCHEMA}",
-        f"command = {_value(config.command)}",
+        f"command = {toml_value(config.command)}",
         f"seed = {config.seed}",
     ]
     for name in ("world", "demos", "game", "solver"):
@@ -107,14 +107,24 @@ def to_toml(config: RunConfig) -> str:
 def section_lines(name: str, config: Any) -> list[str]:
     """One section with all of a dataclass's entries; None is written by leaving the entry out."""
     entries = asdict(config).items()
-    return ["", f"[{name}]", *(f"{k} = {_value(v)}" for k, v in entries if v is not None)]
+    return ["", f"[{name}]", *(f"{k} = {toml_value(v)}" for k, v in entries if v is not None)]
 
 
-def _value(value: object) -> str:
+def toml_value(value: object) -> str:
     """A TOML value. JSON's strings, numbers and booleans are TOML's, too."""
-    if isinstance(value, tuple):
-        return "[\n" + "".join(f"  {_value(v)},\n" for v in value) + "]"
+    if isinstance(value, tuple | list):
+        return "[\n" + "".join(f"  {toml_value(v)},\n" for v in value) + "]" if value else "[]"
+    if isinstance(value, dict):
+        entries = (f"{json.dumps(k)} = {_inline(v)}" for k, v in value.items() if v is not None)
+        return "{ " + ", ".join(entries) + " }" if value else "{}"
     return json.dumps(value, ensure_ascii=False)
+
+
+def _inline(value: object) -> str:
+    """A value inside an inline table, which must stay on its line."""
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(_inline(v) for v in value) + "]"
+    return toml_value(value)
 
 
 def read(path: Path) -> RunConfig:
@@ -131,6 +141,12 @@ def read(path: Path) -> RunConfig:
         if "network" in document
         else None,
     )
+
+
+def is_control(path: Path) -> bool:
+    """Does this file describe a run on a continuous world (see control_config)?"""
+    world = read_document(path).get("world", {})
+    return isinstance(world, dict) and "kind" in world
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -157,19 +173,23 @@ T = TypeVar("T")
 
 def section(path: Path, document: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """One section as its dataclass."""
-    table = document.get(name, {})
+    return build(f"{path}: [{name}]", document.get(name, {}), kind)
+
+
+def build(where: str, table: Any, kind: type[T]) -> T:
+    """A TOML table as a dataclass; `where` begins the message if it can't be one."""
     if not isinstance(table, dict):
-        raise InvalidInput(f"{path}: [{name}] must be a section")
+        raise InvalidInput(f"{where} must be a section")
     known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
     for key in table:
         if key not in known:
-            raise InvalidInput(f"{path}: [{name}] has no entry {key!r}; it has {sorted(known)}")
+            raise InvalidInput(f"{where} has no entry {key!r}; it has {sorted(known)}")
     hints = get_type_hints(kind)
-    values = {key: _typed(f"{path}: [{name}] {key}", v, hints[key]) for key, v in table.items()}
+    values = {key: _typed(f"{where} {key}", v, hints[key]) for key, v in table.items()}
     try:
         return kind(**values)
     except TypeError as problem:
-        raise InvalidInput(f"{path}: [{name}]: {problem}") from None
+        raise InvalidInput(f"{where}: {problem}") from None
 
 
 def scalar(path: Path, document: Mapping[str, Any], key: str, kind: type[T]) -> T:
@@ -191,8 +211,16 @@ def _typed(where: str, value: Any, hint: Any) -> Any:
             what = "strings" if kind is str else "whole numbers"
             raise InvalidInput(f"{where}: must be a list of {what}")
         return tuple(value)
-    elif hint == float | None:
-        return _typed(where, value, float)
+    elif hint == dict[str, Any]:
+        if not isinstance(value, dict):
+            raise InvalidInput(f"{where}: must be a table, such as {{ key = 1 }}")
+    elif len(choices) == 2 and is_dataclass(choices[0]):
+        if not isinstance(value, list):
+            raise InvalidInput(f"{where}: must be a list of tables")
+        kind = cast(type[Any], choices[0])
+        return tuple(build(f"{where} {n}:", v, kind) for n, v in enumerate(value))
+    elif len(choices) == 2 and choices[1] is type(None):
+        return _typed(where, value, choices[0])
     elif value not in choices:
         raise InvalidInput(f"{where}: {value!r} is not one of {', '.join(map(repr, choices))}")
     return value

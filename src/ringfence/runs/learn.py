@@ -6,12 +6,8 @@ way, through `runs/summary.py`, after the learning step, to add columns to the r
 
 from __future__ import annotations
 
-import fcntl
-import json
-import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,24 +27,23 @@ from ringfence.game import Rules, play
 from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, Task, behaviour_of
 from ringfence.runs import config as configs
 from ringfence.runs import evidence as evidence_json
+from ringfence.runs import folder
 from ringfence.runs.backends import SolveAll, constraint_folder
 from ringfence.runs.config import GameConfig, RunConfig
-from ringfence.runs.files import (
-    fresh_partial,
-    publish,
-    remove_partials,
-    write_file,
-    write_folder,
-    write_json,
+from ringfence.runs.files import remove_partials, write_folder, write_json
+from ringfence.runs.folder import (
+    Event,
+    OnEvent,
+    only_driver,
+    read_demos,
+    refuse_existing,
+    teller,
 )
 from ringfence.runs.summary import iteration_row, make_summary, versions
 from ringfence.runs.worlds import make_solver, make_world
 from ringfence.selection import select
 from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.grid import GridWorld
-
-Event = dict[str, Any]
-OnEvent = Callable[[Event], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,19 +60,7 @@ def create(run: Path, config: RunConfig, demos: Demonstrations) -> None:
     """A new run directory with its configuration and demonstrations: whole, or not at all."""
     refuse_existing(run)
     check(config, demos)
-    store(run, config, demos)
-
-
-def store(run: Path, config: RunConfig, demos: Demonstrations) -> None:
-    refuse_existing(run)
-    run.parent.mkdir(parents=True, exist_ok=True)
-    partial = fresh_partial(run)
-    try:
-        demonstrations.save(demos, partial / "demos")
-        write_file(partial / "config.toml", configs.to_toml(config).encode())
-        publish(partial, run)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    folder.create(run, configs.to_toml(config), demos)
 
 
 def check(config: RunConfig, demos: Demonstrations) -> None:
@@ -85,13 +68,6 @@ def check(config: RunConfig, demos: Demonstrations) -> None:
     make_rules(config.game)
     make_solver(config.solver)
     chosen_demos(config, make_world(config.world).tasks, demos)
-
-
-def refuse_existing(run: Path) -> None:
-    if run.exists():
-        raise InvalidInput(
-            f"{run}: it exists already; go on with 'ringfence resume {run}' or choose another --out"
-        )
 
 
 def drive(run: Path, workers: int, on_event: OnEvent) -> dict[str, Any]:
@@ -109,12 +85,7 @@ def _drive(run: Path, config: RunConfig, workers: int, on_event: OnEvent) -> dic
     rules = make_rules(config.game)
     began = time.monotonic()
 
-    def tell(event: Event) -> None:
-        event = {"seconds": round(time.monotonic() - began, 3), **event}
-        with open(run / "metrics.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps(event) + "\n")
-        on_event(event)
-
+    tell = teller(run, on_event)
     ledger_names: dict[tuple[int, ...], str] = {}
 
     def on_solved(problem: Problem, name: str, known: bool) -> None:
@@ -161,24 +132,9 @@ def _drive(run: Path, config: RunConfig, workers: int, on_event: OnEvent) -> dic
     return summary
 
 
-@contextmanager
-def only_driver(run: Path) -> Iterator[None]:
-    """A lock that the operating system drops when the process ends, however it ends."""
-    with open(run / ".lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InvalidInput(f"{run}: another process is driving this run; let it end") from None
-        yield
-
-
 def read_experts(run: Path, config: RunConfig, world: GridWorld) -> Experts:
     """The run's tasks with their experts, sampled or exact."""
-    demos = demonstrations.load(run / "demos")
-    if demonstrations.content_hash(demos) != config.demos.content_hash:
-        raise InvalidInput(
-            f"{run / 'demos'}: not the demonstrations that this run was started with; restore them"
-        )
+    demos = read_demos(run, config.demos.content_hash)
     by_name = {task.name: task for task in world.tasks}
     chosen = chosen_demos(config, world.tasks, demos)
     tasks = tuple(by_name[d.task] for d in chosen)

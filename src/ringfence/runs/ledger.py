@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,20 @@ from safetensors import SafetensorError
 from ringfence.constraints import files as constraint_files
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Problem, Solution
-from ringfence.runs.config import SolverConfig, WorldConfig
 from ringfence.runs.files import json_bytes, write_folder
 
 SCHEMA = 1
 
 
-def solve_key(world: WorldConfig, solver: SolverConfig, problem: Problem) -> dict[str, Any]:
-    """The document that determines a solve: its hash is the solve's name."""
-    if problem.start is not None:
-        raise NotImplementedError("a start has no hash yet: exact solvers begin from nothing")
+def solve_key(world: Any, solver: Any, problem: Problem) -> dict[str, Any]:
+    """The document that determines a solve: its hash is the solve's name.
+
+    world, solver: configuration dataclasses of plain values.
+    """
     constraint = constraint_files.to_bytes(problem.constraint, problem.delta, {})
+    start = {} if problem.start is None else {"start": arrays_hash(problem.start)}
     return {
+        **start,
         "schema": SCHEMA,
         "world": asdict(world),
         "solver": asdict(solver),
@@ -39,6 +42,12 @@ def solve_key(world: WorldConfig, solver: SolverConfig, problem: Problem) -> dic
         "delta": problem.delta.hex(),
         "seed": list(problem.seed),
     }
+
+
+def arrays_hash(arrays: Mapping[str, np.ndarray]) -> str:
+    """SHA-256 of named arrays."""
+    plain = {name: np.asarray(a, order="C") for name, a in sorted(arrays.items())}
+    return hashlib.sha256(safetensors.numpy.save(plain)).hexdigest()
 
 
 def key_hash(key: dict[str, Any]) -> str:
@@ -78,7 +87,8 @@ class Ledger:
 
 def _arrays(solution: Solution) -> dict[str, np.ndarray]:
     pi = solution.behaviour
-    arrays = {f"policy.{name}": np.ascontiguousarray(a) for name, a in solution.policy.items()}
+    # not ascontiguousarray, which turns a number into an array of one
+    arrays = {f"policy.{name}": np.asarray(a, order="C") for name, a in solution.policy.items()}
     arrays["features"] = np.ascontiguousarray(pi.features)
     arrays["visits"] = np.ascontiguousarray(pi.visits)
     arrays["scalars"] = np.array([solution.lam, pi.reward, pi.reward_se, pi.length])

@@ -6,7 +6,6 @@ same map, so that evidence, overlap and pictures are the grid's.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -24,19 +23,17 @@ from ringfence.game import Record, play
 from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, behaviour_of
 from ringfence.runs import config as configs
 from ringfence.runs import evidence as evidence_json
+from ringfence.runs import folder
 from ringfence.runs import maze as mazes
 from ringfence.runs.backends import constraint_folder
 from ringfence.runs.config import NetworkConfig, RunConfig, SolverConfig, WorldConfig
 from ringfence.runs.files import remove_partials, write_json
+from ringfence.runs.folder import OnEvent, only_driver, refuse_existing, teller
 from ringfence.runs.learn import (
-    Event,
-    OnEvent,
     chosen_demos,
     make_rules,
-    only_driver,
     progress_columns,
     save_constraint,
-    store,
 )
 from ringfence.runs.ledger import Ledger, key_hash
 from ringfence.runs.summary import finite, iou, make_summary, per_task, truth_columns
@@ -81,7 +78,8 @@ def create(run: Path, config: RunConfig, demos: Demonstrations) -> None:
     for finding in mazes.check(demos, maze):
         if finding.severity == "error":
             raise InvalidInput(f"demonstrations: {finding.where}: {finding.message}")
-    store(run, config, demos)
+    refuse_existing(run)
+    folder.create(run, configs.to_toml(config), demos)
 
 
 def drive(run: Path, on_event: OnEvent) -> dict[str, Any]:
@@ -99,13 +97,7 @@ def _drive(run: Path, config: RunConfig, on_event: OnEvent) -> dict[str, Any]:
     player = make_player(network, config.game.restricted, maze, config.seed)
     rules = make_rules(config.game)
     clock = Clock()
-
-    def tell(event: Event) -> None:
-        event = {"seconds": clock.seconds(), **event}
-        with open(run / "metrics.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps(event) + "\n")
-        on_event(event)
-
+    tell = teller(run, on_event)
     backend = PlannerBackend(Ledger(run / "ledger"), config.world, config.solver, tell, clock)
 
     def solve_all(problems: Sequence[Problem]) -> list[Solution]:

@@ -21,20 +21,32 @@ from numpy.typing import NDArray
 from ringfence.errors import InvalidInput
 from ringfence.objects import Trajectory
 from ringfence.solvers.ppo import SMALLEST_STD, Params, PPOConfig, initial_params, network
-from ringfence.worlds.rollouts import OBSERVATION_CLIP, ContinuousTask, from_environment
+from ringfence.worlds.rollouts import (
+    OBSERVATION_CLIP,
+    Arrays,
+    ContinuousTask,
+    from_environment,
+)
 
 CLONING = 20  # its stream of random numbers
+#: Less noise than this finds nothing new, more (that of a noisy expert) does not walk.
+LOG_STD = (-2.0, -1.0)
 
 
 @dataclass(frozen=True)
 class CloningConfig:
-    """`steps` minibatches of `batch` transitions; log_std is the noise that PPO starts with."""
+    """`steps` minibatches of `batch` transitions.
+
+    log_std is the noise that PPO starts with; None: the demonstrator's own, as far as it lies
+    within LOG_STD. On 20 episodes of a velocity expert that earns 1666, the clone earns 1477
+    with the expert's noise (-2) and 21 with -0.7 (MuJoCo, seed 0).
+    """
 
     steps: int = 5_000
     batch: int = 128
     learning_rate: float = 1e-3
     hidden: tuple[int, ...] = (128, 128)
-    log_std: float = -0.7
+    log_std: float | None = -0.7
 
 
 def clone(
@@ -53,13 +65,18 @@ def clone(
     mean[-1], std[-1] = 0.0, 1.0  # the zeroed input's spread says nothing
     scaled = np.clip((x - mean) / std, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
     rng = np.random.default_rng([*seed, CLONING])
-    shape = PPOConfig(hidden=config.hidden, initial_log_std=config.log_std)
+    shape = PPOConfig(hidden=config.hidden, initial_log_std=config.log_std or 0.0)
     actor = initial_params(x.shape[1], actions.shape[1], shape, rng)["actor"]
     log_std = actor.pop("log_std")
+    # Demonstrations say nothing about the zeroed input. It is tens of metres under a position
+    # constraint, so with its random first weights the clone would not behave like one.
+    actor["w0"][-1] = 0.0
     order = rng.integers(len(x), size=(config.steps, config.batch)).astype(np.int32)
     fitted = _fit(actor, scaled, actions.astype(np.float32), order, config.learning_rate)
     if not all(np.isfinite(np.asarray(v)).all() for v in fitted.values()):
         raise InvalidInput("cloning did not stay finite: look at the demonstrations' values")
+    if config.log_std is None:
+        log_std = spread(fitted, scaled, actions)
     return {
         **{f"actor/{k}": np.asarray(v) for k, v in fitted.items()},
         "actor/log_std": log_std,
@@ -67,6 +84,30 @@ def clone(
         "norm/std": std,
         "norm/count": np.array(float(len(x))),
     }
+
+
+def spread(actor: Params, x: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.float32]:
+    """log of the actions' standard deviation around the actor's means, per action [a]."""
+    error = np.sqrt(np.square(np.asarray(network(actor, jnp.asarray(x))) - actions).mean(axis=0))
+    log_std: NDArray[np.float32] = np.clip(np.log(error + 1e-9), *LOG_STD).astype(np.float32)
+    return log_std
+
+
+def renormalised(start: Arrays, mean: NDArray[Any], std: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """The same actor for inputs that are normalised by `mean` and `std` [o + 1].
+
+    w0 (x - m) / s + b0 = w0' (x - m') / s' + b0' with w0' = w0 s' / s and
+    b0' = b0 + w0 (m' - m) / s: exact but for the cut-off of far inputs.
+    """
+    w0, b0 = (np.asarray(start[f"actor/{k}"], np.float64) for k in ("w0", "b0"))
+    shift = (mean - start["norm/mean"]) / start["norm/std"]
+    moved = {
+        "actor/w0": (w0 * (std / start["norm/std"])[:, None]).astype(np.float32),
+        "actor/b0": (b0 + shift @ w0).astype(np.float32),
+        "norm/mean": mean,
+        "norm/std": std,
+    }
+    return {**start, **moved}
 
 
 def transitions(

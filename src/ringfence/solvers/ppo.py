@@ -112,6 +112,8 @@ class PPOConfig:
         for name in positive:
             if getattr(self, name) < 1:
                 raise InvalidInput(f"PPO: {name} must be at least 1, got {getattr(self, name)}")
+        if not 0 <= self.margin < 1:
+            raise InvalidInput(f"PPO: margin must be in [0, 1), got {self.margin}")
         if self.rollout % self.batch:
             raise InvalidInput(
                 f"PPO: a rollout of {self.copies} copies x {self.steps} steps is not a multiple "
@@ -503,7 +505,8 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     opt_state = {name: adam.init(cast(Any, arrays)) for name, arrays in params.items()}
     scale = np.array([[0.0, 0.0], [1.0, 1.0]], np.float32)
     scale = start.get("critic/scale", scale).astype(np.float32)
-    return Learner(params, opt_state, scale, statistics, Multiplier(lam=config.initial_lam))
+    lam = float(start.get("lam", config.initial_lam))
+    return Learner(params, opt_state, scale, statistics, Multiplier(lam, integral=lam))
 
 
 def learn(
@@ -603,13 +606,15 @@ class PPO:
 
     checkpoint: a folder to save to every `checkpoint_every` updates and to go on from (the
     updates before it are then reported again); progress: called with each update's record;
-    starts [n, s]: states from demonstrations for `start_share` of the episodes.
+    starts [n, s]: states from demonstrations for `start_share` of the episodes; deterministic:
+    evaluate the policy without its noise, too.
     """
 
     config: PPOConfig = field(default_factory=PPOConfig)
     starts: Array | None = None
     checkpoint: Path | None = None
     progress: Callable[[Record], None] | None = None
+    deterministic: bool = True
 
     def __call__(self, problem: Problem) -> Solution:
         return self.solve(problem).solution
@@ -627,7 +632,9 @@ class PPO:
             policy = learner.policy()
             seed, n = (*problem.seed, EVALUATE), config.evaluation_episodes
             stochastic = collector.episodes(policy, n, False, (*seed, 0))
-            deterministic = collector.episodes(policy, n, True, (*seed, 1))
+            deterministic = (
+                collector.episodes(policy, n, True, (*seed, 1)) if self.deterministic else []
+            )
         finally:
             collector.close()
         solution = Solution(
@@ -772,7 +779,8 @@ def evaluate(
     deterministic: bool = False,
 ) -> list[Trajectory]:
     """Whole episodes of a saved policy, e.g. as demonstrations."""
-    collector = task.collector(CollectorSpec(min(episodes, 64), raw, seed))
+    copies = min(64, -(-episodes // 8) * 8)  # a simulator may want whole groups
+    collector = task.collector(CollectorSpec(copies, raw, seed))
     try:
         return collector.episodes(policy, episodes, deterministic, seed)
     finally:

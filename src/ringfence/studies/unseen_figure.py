@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ringfence.intervals import binomial_interval
 from ringfence.report.draw import CURVE_STYLES, LINE
 from ringfence.report.figures import canvas, picture_bytes
 from ringfence.runs.files import write_file
-from ringfence.studies.intervals import clopper_pearson
 from ringfence.studies.unseen import METHODS, MOST_TASKS, NEW_GOAL, Rows
 from ringfence.studies.unseen_summary import KNOWN_FIRST, WORLDS
 
@@ -75,7 +75,7 @@ def coverage_panel(ax: Any, rows: Rows, title: str) -> None:
     for n, (name, part, outcome, base) in enumerate(parts):
         counted = [(r["K"], r[part][outcome], r[base]["tasks"] if base else r["tasks"]) for r in of]
         known = [(K, count, total) for K, count, total in counted if total]
-        ends = [clopper_pearson(count, total) for _, count, total in known]
+        ends = [binomial_interval(count, total) for _, count, total in known]
         if not known:
             continue
         K = np.array([k for k, _, _ in known], dtype=float) + 0.08 * (n - 1.5)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ringfence import theory
+from ringfence.intervals import binomial_interval
 from ringfence.runs.summary import versions
-from ringfence.studies.intervals import clopper_pearson
 from ringfence.studies.unseen import METHODS, MOST_TASKS, NEW_GOAL, NEW_START, SIDE, Rows
 
 WORLDS = ("random", "maze")
@@ -86,13 +86,13 @@ def pooled(parts: Sequence[Rows]) -> dict[str, Any]:
     more = sum(row["more_moves"] for row in everything)
     return {
         **total,
-        "intervals": {name: clopper_pearson(total[name], total["tasks"]) for name in OUTCOMES},
+        "intervals": {name: binomial_interval(total[name], total["tasks"]) for name in OUTCOMES},
         "over_cases": {
             name: [float(q) for q in np.quantile([c[name] / c["tasks"] for c in counts], QUANTILES)]
             for name in OUTCOMES
         },
         "violating_cases": violating,
-        "violating_cases_interval": clopper_pearson(violating, len(parts)),
+        "violating_cases_interval": binomial_interval(violating, len(parts)),
         "true_cost": sum(row["true_cost"] for row in everything) / total["tasks"],
         "more_moves": more / total["safe"] if total["safe"] else None,
         "covered": outcomes([row for row in everything if row["covered"]]),

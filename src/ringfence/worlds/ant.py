@@ -30,6 +30,17 @@ from ringfence.worlds.rollouts import (
 
 FEATURES = (Feature("x", "m"), Feature("y", "m"), Feature("speed", "m/s"))
 
+_JOINTS = tuple(f"{part}_{leg}" for leg in range(1, 5) for part in ("hip", "ankle"))
+#: The observation's numbers, after the step: features where a task has `full_state`.
+OBSERVED = (
+    Feature("z", "m"),
+    *(Feature(name, "1") for name in ("q_w", "q_x", "q_y", "q_z")),
+    *(Feature(name, "rad") for name in _JOINTS),
+    *(Feature(f"v_{axis}", "m/s") for axis in "xyz"),
+    *(Feature(f"turn_{axis}", "rad/s") for axis in "xyz"),
+    *(Feature(f"{name}_rate", "rad/s") for name in _JOINTS),
+)
+
 FRAME_SKIP = 5
 CONTROL_COST = 0.5
 SURVIVAL_REWARD = 1.0
@@ -56,11 +67,13 @@ def model() -> mujoco.MjModel:
 class AntTask:
     """Walk along `direction` (a unit vector in the plane) for `horizon` steps of 0.05 s.
 
-    `threads` are the simulator's; the results do not depend on them.
+    With `full_state` the observation's 27 numbers are features, too. `threads` are the
+    simulator's; the results do not depend on them.
     """
 
     direction: tuple[float, float] = (1.0, 0.0)
     horizon: int = 1000
+    full_state: bool = False
     threads: int = field(default=2, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,7 +90,7 @@ class AntTask:
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        return FEATURES
+        return FEATURES + OBSERVED if self.full_state else FEATURES
 
     @property
     def observation_dim(self) -> int:
@@ -114,7 +127,7 @@ class AntTask:
         transition into that state.
         """
         xy, seen = trajectory.features[:, :2], trajectory.observations[1:]
-        if seen.shape[1] != self.observation_dim or trajectory.features.shape[1] != len(FEATURES):
+        if seen.shape[1] != self.observation_dim or trajectory.features.shape[1] < len(FEATURES):
             raise InvalidInput(
                 f"these demonstrations are not {self.name}'s: observations "
                 f"{trajectory.observations.shape}, features {trajectory.features.shape}"
@@ -127,7 +140,7 @@ class AntSimulator:
 
     def __init__(self, task: AntTask, copies: int, threads: int = 1) -> None:
         self.copies = copies
-        self._direction = np.array(task.direction)
+        self._direction, self._full_state = np.array(task.direction), task.full_state
         self._dt = model().opt.timestep * FRAME_SKIP
         self._batch = mujoco.batch.Batch(model(), copies, threads)
         self._qpos, self._qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
@@ -181,7 +194,10 @@ class AntSimulator:
         features[:, :2] = self._qpos[:, :2]
         np.hypot(velocity[:, 0], velocity[:, 1], out=features[:, 2])
         rewards = forward + SURVIVAL_REWARD * healthy - control
-        return Step(self._observe(), rewards, features, ~healthy)
+        seen = self._observe()
+        if self._full_state:
+            features = np.hstack([features, seen])
+        return Step(seen, rewards, features, ~healthy)
 
     def save(self) -> dict[str, Array]:
         """Everything that the next step depends on."""

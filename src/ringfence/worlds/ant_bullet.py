@@ -38,6 +38,17 @@ from ringfence.worlds.rollouts import (
 
 FEATURES = (Feature("x", "m"), Feature("y", "m"), Feature("speed", "m/s"))
 
+_JOINTS = tuple(f"{part}_{leg}" for leg in range(1, 5) for part in ("hip", "ankle"))
+#: The observation's numbers, after the step: features where a task has `full_state`.
+OBSERVED = tuple(
+    Feature(name, "1")
+    for name in (
+        *("height", "bearing_sin", "bearing_cos", "v_x", "v_y", "v_z", "roll", "pitch"),
+        *(f"{joint}{kind}" for joint in _JOINTS for kind in ("", "_rate")),
+        *(f"contact_{foot}" for foot in range(1, 5)),
+    )
+)
+
 NU, OBSERVATION = 8, 28
 DT = 0.0165
 #: The robot's body in a fresh simulation, and AntBulletEnv's constants.
@@ -56,8 +67,12 @@ GOODBYE = 5.0
 
 @dataclass(frozen=True)
 class AntBulletTask:
-    """Walk along +x; episodes of 1000 steps of 0.0165 s. `workers` change speed, not results."""
+    """Walk along +x; episodes of 1000 steps of 0.0165 s. `workers` change speed, not results.
 
+    With `full_state` the observation's 28 numbers (scaled as the environment does) are features.
+    """
+
+    full_state: bool = False
     workers: int = field(default=2, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -70,7 +85,7 @@ class AntBulletTask:
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        return FEATURES
+        return FEATURES + OBSERVED if self.full_state else FEATURES
 
     @property
     def horizon(self) -> int:
@@ -89,7 +104,7 @@ class AntBulletTask:
         return np.ones(NU)
 
     def simulator(self, copies: int) -> BulletSimulator:
-        return BulletSimulator(copies)
+        return BulletSimulator(copies, self.full_state)
 
     def collector(self, spec: CollectorSpec) -> Collector:
         if spec.starts is not None:
@@ -237,8 +252,8 @@ class BulletSimulator:
     start's seed and the actions since, and restored by replaying them: exact.
     """
 
-    def __init__(self, copies: int) -> None:
-        self.copies = copies
+    def __init__(self, copies: int, full_state: bool = False) -> None:
+        self.copies, self._full_state = copies, full_state
         self._ants = [BulletAnt() for _ in range(copies)]
         self._seeds = np.zeros(copies, np.int64)
         self._actions: list[list[Array]] = [[] for _ in range(copies)]
@@ -260,10 +275,11 @@ class BulletSimulator:
             results.append(ant.step(actions[i]))
             self._actions[i].append(actions[i])
             self._seen[i] = results[-1][0]
+        features = np.array([r[2] for r in results])
         return Step(
             self._seen.copy(),
             np.array([r[1] for r in results]),
-            np.array([r[2] for r in results]),
+            np.hstack([features, self._seen]) if self._full_state else features,
             np.array([r[3] for r in results]),
         )
 
@@ -402,7 +418,7 @@ class WorkerCollector:
 def _work(pipe: Connection, task: AntBulletTask, spec: CollectorSpec, share: list[int]) -> None:
     """A worker's life: build its groups of copies, then answer until told to close."""
     groups = [
-        LocalCollector(task, BulletSimulator(GROUP), spec, first=g * GROUP, total=spec.copies)
+        LocalCollector(task, task.simulator(GROUP), spec, first=g * GROUP, total=spec.copies)
         for g in share
     ]
     while True:

@@ -7,8 +7,8 @@ transition. Copies run in Gymnasium's own SyncVectorEnv.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import Any, cast
@@ -25,21 +25,29 @@ from ringfence.worlds.gym_shapes import Shaped
 from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, Step
 from ringfence.worlds.sources import FeatureReader, TransitionFeatures
 
+#: (observations [N, o], actions [N, a], next observations [N, o]) -> rewards [N]
+TransitionReward = Callable[[Array, Array, Array], Array]
+
 
 @dataclass(frozen=True)
 class GymTask:
     """A Gymnasium environment as a task.
 
-    features: names and units; a feature's value is info[name] after the step, unless
-    `transition` computes all of them. horizon: steps of an episode, by default the registered
-    limit. A saved state is the start's seed and the actions since: exact for any environment
-    whose steps depend on nothing else.
+    features: names and units; a feature's value is info[name] after the step, unless `sources`
+    names another key or a column of the observation, or `transition` computes all of them.
+    steps: of an episode, by default the registered limit. kwargs: for the environment's maker.
+    reward: in the place of the environment's own. A saved state is the start's seed and the
+    actions since: exact for any environment whose steps depend on nothing else.
     """
 
     env: str
     features: tuple[Feature, ...]
     transition: TransitionFeatures | None = None
     steps: int | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    sources: Mapping[str, str | int] = field(default_factory=dict)
+    reward: TransitionReward | None = None
+    label: str = ""
 
     def __post_init__(self) -> None:
         spaces = self._spaces
@@ -50,10 +58,16 @@ class GymTask:
             raise InvalidInput(f"{self.env}: the box of actions must be bounded")
         if not self.features:
             raise InvalidInput(f"{self.env}: declare at least one feature for the constraint")
+        for name, place in self.sources.items():
+            if isinstance(place, int) and not 0 <= place < self.observation_dim:
+                raise InvalidInput(
+                    f"{self.env}: feature {name!r} is column {place} of the observation, which "
+                    f"has columns 0 to {self.observation_dim - 1}"
+                )
 
     @property
     def name(self) -> str:
-        return self.env
+        return self.label or self.env
 
     @property
     def horizon(self) -> int:
@@ -87,10 +101,10 @@ class GymTask:
         module, _, function = self.env.partition(":")
         try:
             if function and not _is_registered(self.env):
-                made = getattr(import_module(module), function)()
+                made = getattr(import_module(module), function)(**self.kwargs)
             else:
-                made = gymnasium.make(self.env, max_episode_steps=-1)
-        except (gymnasium.error.Error, ImportError, AttributeError) as error:
+                made = gymnasium.make(self.env, max_episode_steps=-1, **self.kwargs)
+        except (gymnasium.error.Error, ImportError, AttributeError, TypeError) as error:
             raise InvalidInput(f"can't make the environment {self.env!r}: {error}") from error
         return cast("gymnasium.Env[Any, Any]", made)
 
@@ -119,7 +133,7 @@ class GymSimulator:
         self._actions: list[list[Array]] = [[] for _ in range(copies)]
         self._seen = np.zeros((copies, task.observation_dim))
         self._ended = np.ones(copies, np.bool_)
-        self._reader = FeatureReader(task.features, task.transition, task.name)
+        self._reader = FeatureReader(task.features, task.transition or task.sources, task.name)
 
     def reset(self, which: NDArray[np.intp], rngs: Sequence[np.random.Generator]) -> Array:
         if len(which):
@@ -147,7 +161,8 @@ class GymSimulator:
             past.append(action)
         every = np.ones(self.copies, np.bool_)
         features = self._reader.batch(before, actions, self._seen, info, every)
-        return Step(self._seen.copy(), rewards.astype(np.float64), features, terminated, truncated)
+        rewards = self._rewards(before, actions, rewards)
+        return Step(self._seen.copy(), rewards, features, terminated, truncated)
 
     def save(self) -> dict[str, Array]:
         saved: dict[str, Array] = {"seeds": self._seeds.astype(np.float64)}
@@ -181,3 +196,14 @@ class GymSimulator:
             self._seen[i] = self._envs._env_obs[i]
             self._actions[i] = []
         self._ended[which] = False
+
+    def _rewards(self, before: Array, actions: Array, own: Array) -> Array:
+        if self._task.reward is None:
+            return own.astype(np.float64)
+        rewards = np.asarray(self._task.reward(before, actions, self._seen), np.float64)
+        if rewards.shape != (self.copies,):
+            raise SolverFailed(
+                f"the reward function of {self._task.name} returned shape {rewards.shape}, "
+                f"not ({self.copies},)"
+            )
+        return rewards

@@ -1,0 +1,1 @@
+"""Other ways to learn a constraint, to compare with."""

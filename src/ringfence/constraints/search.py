@@ -1,0 +1,222 @@
+"""The constraint of a template that costs the learners most while the experts keep a budget.
+
+    max_theta  mean_j J(pi_j, c_theta)   subject to   J(pi_E^k, c_theta) <= budget for all k
+
+One parameter: every value at which some point changes sides is a candidate (thinned to
+`CANDIDATES` quantiles), and the best one is moved to the edge of what is admissible by bisection
+down to neighbouring floats. For a threshold costs are monotone, so this is exact.
+
+Several parameters: the limit, where there is one, is again found by bisection; the coefficients
+by a pattern search from the regression's answer and from each axis (deterministic, local).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ringfence.constraints.template import LIMIT, Template
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array, Behaviour
+
+CANDIDATES = 65
+#: Learners only choose among candidates; their points are thinned to about this many.
+LEARNER_POINTS = 5000
+#: A pattern search tries steps of these sizes, in units of the coefficients' scale.
+STEPS = tuple(0.5 ** np.arange(1, 13))
+MOST_COEFFICIENTS = 6
+PAIRS = 65  # of (parameter, budget) in a curve
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """One behaviour's points: raw = fixed [n] + psi [n, k] theta, each met visits [n] times."""
+
+    fixed: Array
+    psi: Array
+    visits: Array
+
+    @classmethod
+    def of(cls, template: Template, pi: Behaviour, every: int = 1) -> Group:
+        phi = pi.features[::every]
+        return cls(template.fixed(phi), template.psi(phi), every * pi.visits[::every])
+
+    def cost(self, theta: Array) -> float:
+        raw = self.fixed + self.psi @ theta
+        return float(self.visits @ np.log1p(np.maximum(raw, 0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The experts' and learners' points, and the budget."""
+
+    experts: tuple[Group, ...]
+    learners: tuple[Group, ...]
+    budget: float
+
+    def expert_cost(self, theta: Array) -> float:
+        return max(group.cost(theta) for group in self.experts)
+
+    def admissible(self, theta: Array) -> bool:
+        return self.expert_cost(theta) <= self.budget
+
+    def score(self, theta: Array) -> tuple[float, float, float]:
+        """What is maximised; among equals the constraint that lies closest to the experts."""
+        if not self.admissible(theta):
+            return (-self.expert_cost(theta), 0.0, 0.0)
+        learners = float(np.mean([g.cost(theta) for g in self.learners])) if self.learners else 0.0
+        near = max(float(g.visits @ (g.fixed + g.psi @ theta)) for g in self.experts)
+        return (learners, self.expert_cost(theta), near)
+
+
+def best_within(
+    template: Template, experts: Sequence[Behaviour], learners: Sequence[Behaviour], budget: float
+) -> Array:
+    """The parameters [k]; InvalidInput where no constraint of the class leaves the budget."""
+    every = max(1, sum(len(pi.visits) for pi in learners) // LEARNER_POINTS)
+    search = Search(
+        tuple(Group.of(template, pi) for pi in experts),
+        tuple(Group.of(template, pi, every) for pi in learners),
+        budget,
+    )
+    k = len(template.names)
+    theta = _one_parameter(search) if k == 1 else _several(template, search)
+    if not search.admissible(theta):
+        raise InvalidInput(
+            f"class {template.text!r}: no constraint of it leaves the experts within a budget of "
+            f"{budget:g} per episode; the least that was found is {search.expert_cost(theta):.4g}; "
+            "give a larger --expert-budget or another class"
+        )
+    return theta
+
+
+def _one_parameter(search: Search) -> Array:
+    thetas = candidates((*search.experts, *search.learners))
+    scores = [search.score(theta) for theta in thetas]
+    best = max(range(len(thetas)), key=lambda n: scores[n])
+    if not search.admissible(thetas[best]):
+        return thetas[best]
+    edges = [
+        bisect(search.admissible, thetas[best], thetas[n])
+        for n in (best - 1, best + 1)
+        if 0 <= n < len(thetas) and not search.admissible(thetas[n])
+    ]
+    return max([thetas[best], *edges], key=search.score)
+
+
+def candidates(groups: Sequence[Group]) -> list[Array]:
+    """Parameters [1] at which points change sides, from all groups alike, in order."""
+    values = []
+    for group in groups:
+        moved = group.psi[:, 0] != 0
+        critical = -group.fixed[moved] / group.psi[moved, 0]
+        if len(critical):
+            values.append(np.quantile(critical, np.linspace(0, 1, CANDIDATES)))
+    if not values:
+        raise InvalidInput("the feature that the parameter stands at is 0 in every step")
+    return [np.array([v]) for v in np.unique(np.concatenate(values))]
+
+
+def bisect(inside: Callable[[Array], bool], good: Array, bad: Array) -> Array:
+    """The last parameters on the way from `good` to `bad` that are inside."""
+    low, high = 0.0, 1.0
+    while low < (middle := (low + high) / 2) < high:
+        if inside(good + middle * (bad - good)):
+            low = middle
+        else:
+            high = middle
+    return np.asarray(good + low * (bad - good))
+
+
+def _several(template: Template, search: Search) -> Array:
+    limit = template.names.index(LIMIT) if LIMIT in template.names else None
+    coefficients = [n for n, name in enumerate(template.names) if name != LIMIT]
+    if len(coefficients) > MOST_COEFFICIENTS:
+        raise InvalidInput(
+            f"the payoff player searches at most {MOST_COEFFICIENTS} coefficients, the class has "
+            f"{len(coefficients)}; use --player regression or fewer features"
+        )
+    scale = _scales(search, coefficients)
+
+    def complete(u: Array) -> Array:
+        """All parameters for the coefficients u, in units of their scale."""
+        theta = np.zeros(len(template.names))
+        if template.scale_free:
+            u = u / max(float(np.linalg.norm(u)), 1e-300)
+        theta[coefficients] = u / scale
+        return theta if limit is None else _tightest(search, theta, limit)
+
+    def score(u: Array) -> tuple[float, float, float]:
+        return search.score(complete(u))
+
+    axes = [sign * axis for axis in np.eye(len(coefficients)) for sign in (1.0, -1.0)]
+    found = [pattern_search(score, start) for start in axes]
+    return complete(max(found, key=score))
+
+
+def _scales(search: Search, columns: Sequence[int]) -> Array:
+    """The spread of each coefficient's feature over all points."""
+    groups = (*search.experts, *search.learners)
+    spread = np.concatenate([g.psi[:, columns] for g in groups]).std(axis=0)
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _tightest(search: Search, theta: Array, limit: int) -> Array:
+    """theta with the limit at which the experts just keep their budget."""
+    sign = -float(search.experts[0].psi[0, limit])  # raw = ... - sign * limit
+    heights = [g.fixed + g.psi @ theta for g in search.experts]
+    top, bottom = max(float(h.max()) for h in heights), min(float(h.min()) for h in heights)
+    good, bad = theta.copy(), theta.copy()
+    good[limit] = np.nextafter(top, np.inf) / sign
+    bad[limit] = (bottom - max(1.0, top - bottom)) / sign
+    return bad if search.admissible(bad) else bisect(search.admissible, good, bad)
+
+
+def pattern_search(score: Callable[[Array], tuple[float, ...]], start: Array) -> Array:
+    """Moves along each axis as long as that is better, with steps that halve."""
+    best, value = start, score(start)
+    for step in STEPS:
+        moved = True
+        while moved:
+            moved = False
+            for axis in np.eye(len(start)):
+                for sign in (1.0, -1.0):
+                    trial = best + sign * step * axis
+                    if (reached := score(trial)) > value:
+                        best, value, moved = trial, reached, True
+    return best
+
+
+def budget_curve(template: Template, experts: Sequence[Behaviour]) -> list[tuple[float, float]]:
+    """(parameter, budget) pairs that the demonstrations can't tell apart.
+
+    Experts who were allowed J(pi_E, c_theta) under theta, and used it up, would have left the
+    same demonstrations for each theta: with an unknown budget only this curve is determined.
+    """
+    if len(template.names) != 1:
+        return []
+    groups = [Group.of(template, pi) for pi in experts]
+    low, high = np.quantile(np.concatenate(candidates(groups)), [0.05, 0.99])
+    thetas = np.linspace(low, high, PAIRS)
+    return [(float(t), max(g.cost(np.array([t])) for g in groups)) for t in thetas]
+
+
+def expert_levels(template: Template, experts: Sequence[Behaviour]) -> dict[str, float] | None:
+    """Of one parameter: where the experts' mean raw value is 0, and where 5% of steps violate."""
+    if len(template.names) != 1:
+        return None
+    groups = [Group.of(template, pi) for pi in experts]
+    psi, fixed, visits = (
+        np.concatenate([getattr(g, name) for g in groups]) for name in ("psi", "fixed", "visits")
+    )
+    psi = psi[:, 0]
+    used = psi != 0
+    critical, weight = -fixed[used] / psi[used], visits[used]
+    rises = float(visits @ psi) > 0  # does a larger parameter forbid more?
+    order = np.argsort(critical)
+    share = np.cumsum(weight[order]) / weight.sum()
+    at = np.searchsorted(share, 0.05 if rises else 0.95)
+    mean = -float(visits @ fixed) / float(visits @ psi)
+    return {"mean": mean, "p95": float(critical[order][min(at, len(order) - 1)])}

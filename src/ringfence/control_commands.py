@@ -1,0 +1,185 @@
+"""What the subcommands do on continuous worlds: build a configuration, call a function, print."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ringfence import demo_checks, demos
+from ringfence.errors import InvalidInput
+from ringfence.progress import ControlProgress
+from ringfence.report import page
+from ringfence.runs import control
+from ringfence.runs.control_config import (
+    ITERATION,
+    CloneConfig,
+    ControlConfig,
+    ControlDemos,
+    ControlGame,
+    ControlWorld,
+    read_user,
+)
+from ringfence.runs.control_demos import ExpertSettings, load_policy, roll_out, train_experts
+from ringfence.runs.folder import refuse_existing
+from ringfence.solvers.ppo import PPOConfig
+
+#: Where an option of the command line is an entry of a section.
+GAME = (
+    *("method", "player", "expert_budget", "tolerance", "iterations", "epsilon"),
+    *("buffer", "anneal", "initial", "stop_share"),
+)
+
+
+def learn(options: Namespace) -> None:
+    """`ringfence learn my.toml`, or `ringfence learn --world ant ...`."""
+    from ringfence.commands import free_name
+
+    config, given = from_file(options) if options.config else from_options(options)
+    name = config.world.name.replace(":", "-").replace("/", "-")
+    out = options.out or free_name(Path("runs") / f"{name}-{config.game.method}")
+    refuse_existing(out)
+    control.create(out, config, demos.load(given))
+    finish(out)
+
+
+def from_file(options: Namespace) -> tuple[ControlConfig, Path]:
+    """The user's file, and where its demonstrations are (seen from the file)."""
+    sys.path.insert(0, str(options.config.parent.absolute()))  # for "module:function"
+    config = read_user(options.config, options.command_line, options.seed)
+    return config, getattr(options, "demos", None) or options.config.parent / config.demos.path
+
+
+def from_options(options: Namespace) -> tuple[ControlConfig, Path]:
+    if options.demos is None:
+        raise InvalidInput(
+            "no demonstrations: give --demos, a folder that 'ringfence demos make --world "
+            f"{options.world}' made"
+        )
+    if options.constraint_class is None:
+        raise InvalidInput('say what is to be learned, such as --class "speed <= ?"')
+    chosen = {name: getattr(options, name) for name in GAME if getattr(options, name) is not None}
+    game = ControlGame(
+        options.constraint_class,
+        on=tuple(options.on.split(",")) if options.on else (),
+        probe=not options.no_probe,
+        **chosen,
+    )
+    ppo: dict[str, Any] = {**ITERATION, "start_share": options.start_share}
+    if options.steps is not None:
+        ppo["env_steps"] = options.steps
+    cloning = {"steps": options.clone_steps, "carry": options.carry}
+    clone = CloneConfig(**{name: value for name, value in cloning.items() if value is not None})
+    world = ControlWorld(options.world, full_state=options.full_state, truth=options.truth or "")
+    config = ControlConfig(
+        options.command_line, options.seed, world, ControlDemos(), game, clone, PPOConfig(**ppo)
+    )
+    return config, options.demos
+
+
+def finish(run: Path) -> None:
+    """Play a run to its end, with progress, and tell what came of it."""
+    sys.path.insert(0, str(Path.cwd()))  # for "module:function"
+    with ControlProgress() as progress:
+        summary = control.drive(run, progress)
+    report = page.write(run)
+    if summary["outcome"] != "constraint":
+        free = summary["unconstrained"]
+        print(
+            f"no constraint needed: without one, a learner earns {free['learner_reward_mean']:.1f} "
+            f"in {free['env_steps']} steps, the demonstrators {free['expert_reward_mean']:.1f}"
+        )
+        return
+    chosen = summary["iterations"][summary["selected"] - 1]
+    print(f"constraint (iteration {summary['selected']}): {chosen['constraint']['description']}")
+    tell_interval(summary["constraint"]["interval"])
+    rows = ("reward", "cost", "true_raw", "true_cost")
+    for name in rows:
+        learner, expert = chosen[f"learner_{name}_mean"], chosen[f"expert_{name}_mean"]
+        if learner is not None:
+            print(f"{name.replace('_', ' ')}: {learner:.3f} (experts {expert:.3f})")
+    if chosen["constraint_error"] is not None:
+        print(f"error against the truth: {chosen['constraint_error']:.4f}")
+    print(f"page: {report}")
+
+
+def tell_interval(interval: dict[str, Any] | None) -> None:
+    if interval is None:
+        return
+    for name, (low, high) in interval["parameters"].items():
+        print(
+            f"  {name}: {low:.4g} to {high:.4g} "
+            f"({interval['level']:.0%}, by bootstrap over demonstrations)"
+        )
+
+
+def demos_make(options: Namespace) -> None:
+    """Train the experts (unless --policy has one), roll them out, store."""
+    if options.out.exists():
+        raise InvalidInput(f"{options.out}: it exists already; choose another --out")
+    world = from_file(options)[0].world if options.config else ControlWorld(options.world)
+    if options.truth is not None:
+        world = replace(world, truth=options.truth)
+    settings = ExpertSettings(
+        delta=20.0 if options.expert_delta is None else options.expert_delta,
+        noise=options.noise,
+        paths=20 if options.paths is None else options.paths,
+        heldout=10 if options.heldout is None else options.heldout,
+        keep_saturated=options.keep_saturated,
+        seed=options.seed,
+    )
+    make(world, settings, PPOConfig(env_steps=options.steps or 1_000_000), options.out,
+         options.policy)  # fmt: skip
+    print(f"saved to {options.out}")
+
+
+def make(
+    world: ControlWorld, settings: ExpertSettings, ppo: PPOConfig, out: Path, policy: Path | None
+) -> demos.Demonstrations:
+    """Demonstrations in `out`; the expert's training is beside it, as `out`-expert."""
+    if policy is not None:
+        policies = [load_policy(policy)]
+    else:
+        with ControlProgress() as progress:
+            folder = out.with_name(f"{out.name}-expert")
+            policies = train_experts(world, settings, ppo, folder, progress)
+    made = roll_out(world, settings, policies)
+    demos.save(made, out)
+    print(demo_checks.describe(made))
+    return demos.load(out)
+
+
+def reproduce(options: Namespace, seeds: int) -> None:
+    """velocity, position, noisy or baselines on an Ant."""
+    from ringfence.studies import chou, icl
+    from ringfence.studies.trainings import SIMULATOR
+
+    if options.experiment == "baselines":
+        out = options.out or Path(f"results/baselines-{SIMULATOR[options.world]}")
+        chou.reproduce(options.world, seeds, out, options.command_line, print)
+        print(f"saved to {out}")
+        return
+    names = ("noisy-velocity", "noisy-position")
+    for name in names if options.experiment == "noisy" else (options.experiment,):
+        study = icl.Study(
+            options.world,
+            changed(icl.EXPERIMENTS[name], options),
+            seeds,
+            options.player,
+            options.keep_saturated,
+            options.constraint_class or "",
+            tuple(options.on.split(",")) if options.on else (),
+            options.full_state,
+            options.expert_budget,
+        )
+        out = options.out / name if options.out else Path("results") / study.name
+        icl.reproduce(study, out, options.command_line, print)
+        print(f"saved to {out}")
+
+
+def changed(experiment: Any, options: Namespace) -> Any:
+    """The experiment with another number of steps or iterations, where they are given."""
+    given = {name: getattr(options, name) for name in ("steps", "iterations")}
+    return replace(experiment, **{name: value for name, value in given.items() if value})

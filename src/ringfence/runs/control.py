@@ -1,0 +1,412 @@
+"""The driver of a run on a continuous world: plays the game with PPO and stores what happens.
+
+As on finite worlds, learning and selection get tasks, demonstrations and players; the truth is
+touched by `control_summary`, after the learning step, to add columns to the report.
+
+    run/start/       the cloned policies that every solve begins from
+        checkpoints/ of the solve that is under way
+        ledger/      finished solves      episodes/  some of their episodes, for pictures
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+
+from ringfence.constraints import files as constraint_files
+from ringfence.constraints.linear import LinearConstraint
+from ringfence.constraints.player import Begun
+from ringfence.demos import Demonstrations, TaskDemos, content_hash
+from ringfence.errors import InvalidInput
+from ringfence.game import Record, Rules, play
+from ringfence.objects import (
+    Behaviour,
+    Constraint,
+    J,
+    Problem,
+    Solution,
+    Start,
+    Trajectory,
+    behaviour_of,
+)
+from ringfence.runs import control_config as configs
+from ringfence.runs import folder
+from ringfence.runs.backends import constraint_folder
+from ringfence.runs.control_config import ControlConfig, ControlGame
+from ringfence.runs.control_player import (
+    begin,
+    make_interval,
+    make_player,
+    make_template,
+    used_features,
+)
+from ringfence.runs.control_solver import ControlSolver
+from ringfence.runs.control_summary import Reader, iteration_row, make_summary, nothing_to_learn
+from ringfence.runs.control_world import make_tasks, make_truth, start_states, world_versions
+from ringfence.runs.files import remove_partials, write_folder, write_json
+from ringfence.runs.folder import Event, OnEvent, only_driver, read_demos, teller
+from ringfence.runs.train import Clock
+from ringfence.selection import select
+from ringfence.solvers import ppo
+from ringfence.solvers.cloning import CloningConfig, clone, renormalised
+from ringfence.worlds.rollouts import ContinuousTask
+
+#: The iteration number, in seed paths, of what happens before the game.
+BEFORE = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """The run's tasks with their demonstrations and what these amount to, in task order."""
+
+    tasks: tuple[ContinuousTask, ...]
+    demos: tuple[TaskDemos, ...]
+    train: tuple[Behaviour, ...]
+    heldout: tuple[Behaviour, ...]
+
+
+def create(run: Path, config: ControlConfig, demos: Demonstrations) -> None:
+    """A new run directory with its configuration and demonstrations: whole, or not at all."""
+    folder.refuse_existing(run)
+    config = replace(config, demos=configs.ControlDemos("demos", content_hash(demos)))
+    check(config, demos)
+    folder.create(run, configs.to_toml(config), demos)
+
+
+def check(config: ControlConfig, demos: Demonstrations) -> None:
+    """Refuse what can't work before anything is written."""
+    make_rules(config.game)
+    sides = make_sides(config, demos)
+    features = sides.tasks[0].features
+    make_truth(config.world, features)
+    make_player(config, features, float(sides.tasks[0].horizon))
+    points = np.concatenate([pi.features for pi in sides.train])
+    for name in used_features(config.game, features):
+        values = points[:, [f.name for f in features].index(name)]
+        if values.min() == values.max():
+            raise InvalidInput(
+                f"feature {name!r} is {values[0]:g} in every step of every demonstration: no "
+                "constraint on it can be learned; check how it is computed, or leave it out"
+            )
+    if config.ppo.start_share > 0:
+        for task, d in zip(sides.tasks, sides.demos, strict=True):
+            start_states(task, d)
+
+
+def make_rules(game: ControlGame) -> Rules:
+    if game.iterations < 1:
+        raise InvalidInput(f"a game needs at least 1 iteration, got {game.iterations}")
+    for name in ("buffer", "anneal", "stop_share", "resamples"):
+        if not getattr(game, name) >= 0:
+            raise InvalidInput(f"[game] {name} must be at least 0, got {getattr(game, name)}")
+    return Rules(
+        game.iterations,
+        game.epsilon,
+        game.method == "mt-icl",
+        game.buffer,
+        game.anneal,
+        weighted=game.player == "weighted",
+    )
+
+
+def make_sides(config: ControlConfig, demos: Demonstrations) -> Sides:
+    """Tasks and demonstrations, matched by name (a single one needs none)."""
+    tasks = make_tasks(config.world)
+    if config.game.method == "icl" and len(tasks) != 1:
+        raise InvalidInput(f"icl learns from one task, the world has {len(tasks)}; use mt-icl")
+    by_name = {d.task: d for d in demos.tasks}
+    if len(tasks) == len(demos.tasks) == 1:
+        by_name = {tasks[0].name: demos.tasks[0]}
+    chosen = []
+    for task in tasks:
+        if task.name not in by_name:
+            raise InvalidInput(
+                f"task {task.name!r} has no demonstrations; there are some of "
+                f"{', '.join(map(repr, by_name))}"
+            )
+        chosen.append(fitting(task, by_name[task.name], demos))
+    return Sides(
+        tasks,
+        tuple(chosen),
+        tuple(behaviour_of(d.train) for d in chosen),
+        tuple(behaviour_of(d.heldout) for d in chosen),
+    )
+
+
+def fitting(task: ContinuousTask, d: TaskDemos, demos: Demonstrations) -> TaskDemos:
+    """A task's demonstrations with the task's features; observations are added where they are."""
+    if not d.heldout:
+        raise InvalidInput(
+            f"task {d.task!r} has no held-out demonstrations; selection needs at least one"
+        )
+    have, want = [f.name for f in demos.features], [f.name for f in task.features]
+    if have != want and (have != want[: len(have)] or len(want) - len(have) != _width(d)):
+        raise InvalidInput(
+            f"the demonstrations have the features {', '.join(have)}, task {task.name!r} has "
+            f"{', '.join(want)}"
+        )
+    for label, t in d.labelled:
+        if t.observations.shape[1] != task.observation_dim:
+            raise InvalidInput(
+                f"{label}: observations of {t.observations.shape[1]} numbers, {task.name!r} has "
+                f"{task.observation_dim}: not demonstrations of this world"
+            )
+    if have == want:
+        return d
+    return TaskDemos(d.task, tuple(map(_seen, d.train)), tuple(map(_seen, d.heldout)))
+
+
+def _width(d: TaskDemos) -> int:
+    return int(d.train[0].observations.shape[1])
+
+
+def _seen(t: Trajectory) -> Trajectory:
+    """With the observation that each step led to among its features."""
+    return replace(t, features=np.hstack([t.features, t.observations[1:]]))
+
+
+# Driving ---------------------------------------------------------------------------------------
+
+
+def drive(run: Path, on_event: OnEvent) -> dict[str, Any]:
+    """Play a created run to its end, from wherever it was; returns the summary."""
+    config = configs.read(run / "config.toml")
+    with only_driver(run):
+        remove_partials(run)
+        return _Drive(run, config, on_event).play()
+
+
+class _Drive:
+    """One session of a run."""
+
+    def __init__(self, run: Path, config: ControlConfig, on_event: OnEvent) -> None:
+        self.run, self.config, self.game = run, config, config.game
+        self.tell, self.clock = teller(run, on_event), Clock(run / "timing.json")
+        self.sides = make_sides(config, read_demos(run, config.demos.content_hash))
+        self.features = self.sides.tasks[0].features
+        self.template = make_template(config.game, self.features)
+        self.reader = Reader(
+            self.template, self.sides.train, make_truth(config.world, self.features)
+        )
+        self.names: dict[tuple[int, ...], str] = {}
+        self.solver = make_control_solver(run, config, self.sides, self.on_record, self.on_solved)
+
+    def on_record(self, problem: Problem, record: ppo.Record) -> None:
+        i, k = problem.seed[1:3]
+        self.tell({"event": "update", "i": i, "k": k, **asdict(record)})
+        if record.update % self.config.ppo.checkpoint_every == 0:
+            self.clock.write()
+
+    def on_solved(self, problem: Problem, name: str, known: bool) -> None:
+        self.names[problem.seed] = name
+        self.clock.write()
+        i, k = problem.seed[1:3]
+        self.tell({"event": "solved", "i": i, "k": k, "task": problem.task.name, "known": known})
+
+    def play(self) -> dict[str, Any]:
+        sides, game, rules = self.sides, self.game, make_rules(self.game)
+        steps = self.config.ppo.env_steps * len(sides.tasks)
+        probing = game.probe or game.initial == "free"
+        self.tell(
+            {
+                "event": "start",
+                "tasks": len(sides.tasks),
+                "iterations": rules.iterations,
+                "steps": steps * (rules.iterations + probing),
+            }
+        )
+        starts = self.starts()
+        free = self.free(starts) if probing else None
+        if free is not None and game.probe and not self.beaten(free):
+            probe = self.probe(free)
+            return self.finish(nothing_to_learn(self.config, self.task_names, self.used, probe))
+        player = begin(
+            make_player(self.config, self.features, float(sides.tasks[0].horizon)),
+            game,
+            sides.train,
+            self.first(starts, free),
+        )
+        records, rows = [], []
+        for record in play(
+            sides.tasks,
+            sides.train,
+            self.solve_all,
+            player,
+            rules,
+            self.config.seed,
+            lambda k, last: follow(self.config.clone.carry, starts[k], last),
+        ):
+            records.append(record)
+            ledger = [self.names[(self.config.seed, record.i, k)] for k in range(len(starts))]
+            rows.append(iteration_row(record, self.reader, ledger))
+            self.tell({"event": "iteration", "total": rules.iterations, **_progress(rows[-1])})
+        self.clock.write()
+        return self.conclude(player, records, rows, free)
+
+    def conclude(
+        self,
+        player: Begun,
+        records: list[Record],
+        rows: list[dict[str, Any]],
+        free: list[Solution] | None,
+    ) -> dict[str, Any]:
+        """Select, put an interval around it, and write the results."""
+        chosen = select(records, self.sides.heldout)
+        history = [record.learners for record in records[: chosen.i - 1]]
+        interval = make_interval(
+            player,
+            self.template,
+            [d.train for d in self.sides.demos],
+            history,
+            self.game.resamples,
+            self.config.seed,
+        )
+        c = records[chosen.i - 1].c
+        self.save(self.run / "constraint", c, chosen.i, interval)
+        self.tell({"event": "selected", "i": chosen.i, "description": c.describe()})
+        probe = None if free is None else self.probe(free)
+        return self.finish(
+            make_summary(
+                self.config,
+                self.task_names,
+                self.used,
+                self.reader,
+                self.sides.heldout,
+                rows,
+                chosen,
+                interval,
+                probe,
+            )
+        )
+
+    def finish(self, summary: dict[str, Any]) -> dict[str, Any]:
+        write_json(self.run / "summary.json", summary)
+        return summary
+
+    @property
+    def used(self) -> list[str]:
+        return used_features(self.game, self.features)
+
+    @property
+    def task_names(self) -> list[str]:
+        return [task.name for task in self.sides.tasks]
+
+    def starts(self) -> list[Start | None]:
+        """The cloned policies, one per task: made once, then read."""
+        if not self.config.clone.steps:
+            return [None] * len(self.sides.tasks)
+        place = self.run / "start"
+        if not place.is_dir():
+            self.tell({"event": "cloning"})
+            made = {
+                f"{k}.safetensors": safetensors.numpy.save(
+                    {n: np.asarray(a, order="C") for n, a in sorted(self.clone(k).items())}
+                )
+                for k in range(len(self.sides.tasks))
+            }
+            write_folder(place, made)
+        tasks = range(len(self.sides.tasks))
+        return [safetensors.numpy.load_file(place / f"{k}.safetensors") for k in tasks]
+
+    def clone(self, k: int) -> Start:
+        c, hidden = self.config.clone, self.config.ppo.hidden
+        settings = CloningConfig(c.steps, c.batch, c.learning_rate, hidden, c.log_std)
+        demos, task = self.sides.demos[k].train, self.sides.tasks[k]
+        return clone(demos, task, (self.config.seed, BEFORE, k), settings)
+
+    def free(self, starts: list[Start | None]) -> list[Solution]:
+        """Learners without a constraint."""
+        none = LinearConstraint(self.features, np.zeros(len(self.features)), 0.0)
+        return self.solver(
+            [
+                Problem(task, none, 0.0, start, (self.config.seed, BEFORE, k))
+                for k, (task, start) in enumerate(zip(self.sides.tasks, starts, strict=True))
+            ]
+        )
+
+    def beaten(self, free: list[Solution]) -> bool:
+        """Does some unconstrained learner earn more than its demonstrators?"""
+        pairs = zip(free, self.sides.train, strict=True)
+        return any(s.behaviour.reward > pi_E.reward for s, pi_E in pairs)
+
+    def probe(self, free: list[Solution]) -> dict[str, Any]:
+        none = LinearConstraint(self.features, np.zeros(len(self.features)), 0.0)
+        return {
+            **self.reader.figures("learner", none, [s.behaviour for s in free]),
+            **self.reader.figures("expert", none, self.sides.train),
+            "env_steps": sum(s.env_steps for s in free),
+            "ledger": [self.names[(self.config.seed, BEFORE, k)] for k in range(len(free))],
+        }
+
+    def first(self, starts: list[Start | None], free: list[Solution] | None) -> list[Behaviour]:
+        """The learners that c_1 answers to."""
+        if self.game.initial == "free":
+            assert free is not None
+            return [s.behaviour for s in free]
+        found = []
+        for k, (task, start) in enumerate(zip(self.sides.tasks, starts, strict=True)):
+            if start is None:
+                raise InvalidInput('[game] initial = "clone" needs [clone] steps > 0, or "free"')
+            found.append(self.solver.rollout(task, start, (self.config.seed, BEFORE, k)).behaviour)
+        return found
+
+    def solve_all(self, problems: Sequence[Problem]) -> list[Solution]:
+        i, c = problems[0].seed[1], problems[0].constraint
+        self.save(self.run / constraint_folder(i), c, i, None)
+        return self.solver(problems)
+
+    def save(self, place: Path, c: Constraint, i: int, interval: dict[str, Any] | None) -> None:
+        """Store c_i with the limit that the training demonstrations have under it."""
+        provenance = {
+            "iteration": i,
+            "method": self.game.method,
+            "player": self.game.player,
+            "class": self.game.constraint,
+            "seed": self.config.seed,
+            "demonstrations_sha256": self.config.demos.content_hash,
+            "versions": world_versions(self.config.world),
+        }
+        delta = max(J(pi_E, c) for pi_E in self.sides.train)
+        pairs = None if interval is None else interval["parameters"]
+        write_folder(place, constraint_files.to_bytes(c, delta, provenance, pairs))
+
+
+def follow(carry: str, cloned: Start | None, last: Solution | None) -> Start | None:
+    """Where a solve begins: at the clone, and with what it takes over from the last solve."""
+    if last is None or carry == "nothing":
+        return cloned
+    if carry == "policy" or cloned is None:
+        return {**last.policy, "lam": np.array(last.lam)}
+    norm = last.policy["norm/mean"], last.policy["norm/std"]
+    critics = {name: a for name, a in last.policy.items() if name.startswith("critic/")}
+    return {**renormalised(cloned, *norm), **critics, "norm/count": last.policy["norm/count"]}
+
+
+def make_control_solver(
+    run: Path, config: ControlConfig, sides: Sides, on_record: Any, on_solved: Any
+) -> ControlSolver:
+    share, pairs = config.game.stop_share, list(zip(sides.tasks, sides.demos, strict=True))
+    rewards = {t.name: share * pi.reward for t, pi in zip(sides.tasks, sides.train, strict=True)}
+    return ControlSolver(
+        run,
+        config.world,
+        config.ppo,
+        rewards if share else {},
+        {t.name: start_states(t, d) for t, d in pairs} if config.ppo.start_share else {},
+        on_record,
+        on_solved,
+    )
+
+
+def _progress(row: dict[str, Any]) -> Event:
+    """What a person wants to see of an iteration while it runs."""
+    columns = (
+        *("i", "delta_mean", "constraint_error", "expert_reward_mean"),
+        *(f"learner_{name}_mean" for name in ("reward", "cost", "true_raw", "true_cost")),
+    )
+    return {**{name: row[name] for name in columns}, "constraint": row["constraint"]}

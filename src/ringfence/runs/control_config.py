@@ -1,0 +1,206 @@
+"""What determines a run on a continuous world, as frozen dataclasses and as TOML.
+
+A run's config.toml and the file that a user writes for `ringfence learn my.toml` are one format:
+the user's leaves out what shall have its default, the run's has everything written out.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ringfence.errors import InvalidInput
+from ringfence.runs import config as configs
+from ringfence.solvers.ppo import PPOConfig
+
+Kind = Literal["ant", "ant-bullet", "gym"]
+Player = Literal["regression", "weighted", "payoff"]
+
+#: Where an iteration of the game differs from a single solve: it begins at a cloned policy, so it
+#: needs fewer steps; and its limit is what the experts use, so the learner shall use it, too.
+ITERATION: dict[str, Any] = {
+    "env_steps": 200_000,
+    "evaluation_episodes": 16,
+    "margin": 0.0,
+    "checkpoint_every": 20,
+}
+
+
+@dataclass(frozen=True)
+class FeatureConfig:
+    """A constraint's input. Its value is a key of `info`, by default its name, or a column of
+    the observation that the step led to."""
+
+    name: str
+    unit: str = "1"
+    info: str | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """A task of the world: its own arguments for the environment's maker, its own reward.
+
+    reward: "module:function" of (observations, actions, next observations) -> [N].
+    """
+
+    name: str
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    reward: str = ""
+
+
+@dataclass(frozen=True)
+class ControlWorld:
+    """A continuous world: an Ant, or any Gymnasium environment (`env`, with `kwargs`).
+
+    feature_function: "module:function" of the transition, in the place of the features' sources.
+    full_state: the observation's numbers are features, too. truth: an inequality, where it is
+    known; reports compare with it, nothing learns from it.
+    """
+
+    kind: Kind
+    env: str = ""
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    steps: int | None = None
+    features: tuple[FeatureConfig, ...] = ()
+    feature_function: str = ""
+    full_state: bool = False
+    tasks: tuple[TaskConfig, ...] = ()
+    truth: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.env if self.kind == "gym" else self.kind
+
+
+@dataclass(frozen=True)
+class ControlDemos:
+    """A folder of demonstrations; in a run the copy `demos`, with the hash of its content."""
+
+    path: str = "demos"
+    content_hash: str = ""
+
+
+@dataclass(frozen=True)
+class ControlGame:
+    """Algorithm 2 (icl) or 3 (mt-icl) on a continuous world.
+
+    constraint: the class: an inequality with ? for what is learned, "linear" or "mlp" on the
+    features `on` (empty: all). player: "regression" (the paper's), "weighted" (its data weighted
+    by the multipliers) or "payoff", which believes that an expert's episode may cost
+    expert_budget. tolerance: what an expert's episode may cost under a network (None: no bound).
+    buffer, anneal: of the learners' limit. initial: c_1 is the player's answer to the episodes of
+    the cloned policy ("clone") or of an unconstrained learner ("free"). probe: solve the task
+    without a constraint first, and stop there if that earns no more than the demonstrators.
+    stop_share: of the experts' reward at which a solve within its limit may stop early (0: never).
+    """
+
+    constraint: str
+    on: tuple[str, ...] = ()
+    method: Literal["icl", "mt-icl"] = "icl"
+    player: Player = "regression"
+    expert_budget: float = 0.0
+    tolerance: float | None = None
+    iterations: int = 10
+    epsilon: float = -1.0
+    buffer: float = 20.0
+    anneal: float = 10.0
+    initial: Literal["clone", "free"] = "clone"
+    probe: bool = True
+    stop_share: float = 0.0
+    resamples: int = 200
+
+
+@dataclass(frozen=True)
+class CloneConfig:
+    """The policy that every solve begins from; steps = 0 begins from nothing.
+
+    log_std: of its actions (None: the demonstrator's own noise, within bounds). carry: what a
+    solve takes over from the iteration before: nothing, the critics (the paper's), or the policy
+    with all that belongs to it (then the clone is for the first iteration only).
+    """
+
+    steps: int = 5_000
+    batch: int = 128
+    learning_rate: float = 1e-3
+    log_std: float | None = None
+    carry: Literal["nothing", "critics", "policy"] = "critics"
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The network of the class "mlp"."""
+
+    hidden: tuple[int, ...] = (128, 128)
+    learning_rate: float = 3e-4
+    steps: int = 5_000
+    batch: int = 256
+
+
+@dataclass(frozen=True)
+class ControlConfig:
+    """All that determines a run on a continuous world."""
+
+    command: str
+    seed: int
+    world: ControlWorld
+    demos: ControlDemos
+    game: ControlGame
+    clone: CloneConfig = field(default_factory=CloneConfig)
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(**ITERATION))
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+
+
+SECTIONS = ("world", "demos", "game", "clone", "ppo", "network")
+
+
+def to_toml(config: ControlConfig) -> str:
+    """config.toml with every default written out."""
+    lines = [
+        f"schema = {configs.SCHEMA}",
+        f"command = {configs.toml_value(config.command)}",
+        f"seed = {config.seed}",
+    ]
+    for name in SECTIONS:
+        lines += configs.section_lines(name, getattr(config, name))
+    return "\n".join(lines) + "\n"
+
+
+def read(path: Path) -> ControlConfig:
+    """A run's configuration."""
+    return from_document(path, configs.read_document(path))
+
+
+def read_user(path: Path, command: str, seed: int) -> ControlConfig:
+    """A user's file: schema, command and seed may be left out, as may all that has a default."""
+    if not path.is_file():
+        raise InvalidInput(f"{path}: no such file; 'ringfence learn' takes a TOML file or --world")
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{path}: not valid TOML: {problem}") from None
+    if document.setdefault("schema", configs.SCHEMA) != configs.SCHEMA:
+        raise InvalidInput(f"{path}: schema {document['schema']!r}, this version reads 1")
+    return from_document(path, {"seed": seed, **document, "command": command})
+
+
+def from_document(path: Path, document: Mapping[str, Any]) -> ControlConfig:
+    """The configuration in a document; what it leaves out has its default."""
+    allowed = {"schema", "command", "seed", *SECTIONS}
+    for key in document:
+        if key not in allowed:
+            raise InvalidInput(f"{path}: no entry {key!r} is known here: {sorted(allowed)}")
+    ppo = {**ITERATION, **document.get("ppo", {})}
+    return ControlConfig(
+        command=configs.scalar(path, document, "command", str),
+        seed=configs.scalar(path, document, "seed", int),
+        world=configs.section(path, document, "world", ControlWorld),
+        demos=configs.section(path, document, "demos", ControlDemos),
+        game=configs.section(path, document, "game", ControlGame),
+        clone=configs.section(path, document, "clone", CloneConfig),
+        ppo=configs.section(path, {"ppo": ppo}, "ppo", PPOConfig),
+        network=configs.section(path, document, "network", NetworkConfig),
+    )

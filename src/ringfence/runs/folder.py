@@ -1,0 +1,73 @@
+"""What every run directory has: one driver at a time, a line per event, demonstrations."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ringfence import demos as demonstrations
+from ringfence.demos import Demonstrations
+from ringfence.errors import InvalidInput
+from ringfence.runs.files import fresh_partial, publish, write_file
+
+Event = dict[str, Any]
+OnEvent = Callable[[Event], None]
+
+
+def create(run: Path, config: str, demos: Demonstrations) -> None:
+    """A new run directory with config.toml and demonstrations: whole, or not at all."""
+    run.parent.mkdir(parents=True, exist_ok=True)
+    partial = fresh_partial(run)
+    try:
+        demonstrations.save(demos, partial / "demos")
+        write_file(partial / "config.toml", config.encode())
+        publish(partial, run)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def refuse_existing(run: Path) -> None:
+    if run.exists():
+        raise InvalidInput(
+            f"{run}: it exists already; go on with 'ringfence resume {run}' or choose another --out"
+        )
+
+
+def read_demos(run: Path, content_hash: str) -> Demonstrations:
+    """The run's demonstrations, if they are those that it was started with."""
+    demos = demonstrations.load(run / "demos")
+    if demonstrations.content_hash(demos) != content_hash:
+        raise InvalidInput(
+            f"{run / 'demos'}: not the demonstrations that this run was started with; restore them"
+        )
+    return demos
+
+
+def teller(run: Path, on_event: OnEvent) -> OnEvent:
+    """Appends events to metrics.jsonl, with the seconds since now, and passes them on."""
+    began = time.monotonic()
+
+    def tell(event: Event) -> None:
+        event = {"seconds": round(time.monotonic() - began, 3), **event}
+        with open(run / "metrics.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps(event) + "\n")
+        on_event(event)
+
+    return tell
+
+
+@contextmanager
+def only_driver(run: Path) -> Iterator[None]:
+    """A lock that the operating system drops when the process ends, however it ends."""
+    with open(run / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InvalidInput(f"{run}: another process is driving this run; let it end") from None
+        yield

@@ -1,0 +1,239 @@
+"""`ringfence reproduce velocity|position|noisy`: single-task ICL on the Ant, seed by seed.
+
+Each seed has an expert (trained as in `reproduce experts`, and shared with it), demonstrations
+and a run, all resumable, under runs/; results/ gets the summaries, a table and figures, written
+anew after each seed. What was not run is called so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ringfence import demos
+from ringfence.demos import Demonstrations
+from ringfence.progress import ControlProgress
+from ringfence.report import page
+from ringfence.runs import control
+from ringfence.runs.control_config import (
+    ITERATION,
+    ControlConfig,
+    ControlDemos,
+    ControlGame,
+    ControlWorld,
+)
+from ringfence.runs.control_demos import ExpertSettings, load_policy, roll_out
+from ringfence.runs.files import write_json
+from ringfence.runs.train import World
+from ringfence.solvers.ppo import PPOConfig
+from ringfence.studies import icl_tables
+from ringfence.studies.trainings import (
+    POSITION_100,
+    SIMULATOR,
+    VELOCITY_20,
+    Expert,
+    runs_folder,
+    settings,
+    trained,
+)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the paper's: who demonstrates, and how the game is played.
+
+    saturated: how far below the limit the published filter lets an episode's mean be;
+    steps: of each iteration, fewer than the paper's million.
+    """
+
+    name: str
+    expert: Expert
+    constraint: str
+    iterations: int
+    buffer: float
+    saturated: float
+    steps: int
+    noise: float = 0.0
+
+    @property
+    def noisy(self) -> Experiment:
+        noise = {"velocity": 0.7, "position": 0.5}[self.name]
+        return replace(self, name=f"noisy-{self.name}", noise=noise)
+
+
+VELOCITY = Experiment(
+    "velocity",
+    VELOCITY_20,
+    "speed <= ?",
+    iterations=20,
+    buffer=20.0,
+    saturated=0.05,
+    steps=200_000,
+)
+POSITION_ = Experiment(
+    "position",
+    POSITION_100,
+    "? x - y <= 0",
+    iterations=10,
+    buffer=100.0,
+    saturated=0.1,
+    steps=400_000,
+)
+EXPERIMENTS = {e.name: e for e in (VELOCITY, POSITION_, VELOCITY.noisy, POSITION_.noisy)}
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment on one simulator, with a player and a class.
+
+    saturated: with the published filter of demonstrations; constraint: "" for the experiment's;
+    budget: payoff's belief, by default the experts' true limit; ppo, expert_ppo: changes of the
+    settings, for tests.
+    """
+
+    world: World
+    experiment: Experiment
+    seeds: int = 3
+    player: str = "regression"
+    saturated: bool = False
+    constraint: str = ""
+    on: tuple[str, ...] = ()
+    full_state: bool = False
+    budget: float | None = None
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(**ITERATION))
+    expert_ppo: PPOConfig = field(default_factory=PPOConfig)
+
+    @property
+    def variant(self) -> str:
+        """What tells this study from others of the experiment, as a name."""
+        parts = [] if self.player == "regression" else [self.player]
+        if self.player == "payoff":
+            parts[-1] += f"-{self.expert_budget:g}"
+        if self.constraint:
+            parts.append(self.constraint if self.constraint.isalnum() else "class")
+        parts += ["full-state"] * self.full_state + ["saturated"] * self.saturated
+        return "".join(f"-{part}" for part in parts)
+
+    @property
+    def name(self) -> str:
+        return f"{self.experiment.name}-{SIMULATOR[self.world]}{self.variant}"
+
+    @property
+    def expert_budget(self) -> float:
+        return self.experiment.expert.delta if self.budget is None else self.budget
+
+    def run(self, seed: int) -> Path:
+        return Path("runs") / f"reproduce-{self.name}" / f"seed-{seed}"
+
+    def demos(self, seed: int) -> Path:
+        """Shared by all players and classes."""
+        kind = "-saturated" if self.saturated else ""
+        name = f"{self.experiment.name}-{SIMULATOR[self.world]}{kind}"
+        return Path("runs") / "reproduce-demos" / f"{name}-seed-{seed}"
+
+
+def reproduce(study: Study, out: Path, command: str, say: Say) -> None:
+    """Play every seed, as far as that was not done."""
+    out.mkdir(parents=True, exist_ok=True)
+    for seed in range(study.seeds):
+        say(f"{study.name}, seed {seed}")
+        summary, seconds = one(study, seed, say)
+        write_json(out / f"seed-{seed}.json", summary)
+        icl_tables.note_time(out, seed, seconds)
+        icl_tables.write(out, study.seeds, heading(study, command), study.run)
+    icl_tables.write(out, study.seeds, heading(study, command), study.run)
+
+
+def one(study: Study, seed: int, say: Say) -> tuple[dict[str, Any], float]:
+    """One seed's summary and the seconds of its game, from where its run is."""
+    run = study.run(seed)
+    if not (run / "summary.json").is_file():
+        if not run.exists():
+            given = demonstrations(study, seed, say)
+            control.create(run, configuration(study, seed), given)
+        with ControlProgress() as progress:
+            control.drive(run, progress)
+        page.write(run)
+    summary: dict[str, Any] = json.loads((run / "summary.json").read_text())
+    seconds = float(json.loads((run / "timing.json").read_text())["seconds"])
+    return summary, seconds
+
+
+def demonstrations(study: Study, seed: int, say: Say) -> Demonstrations:
+    """The seed's demonstrations: made once, then read."""
+    folder, experiment = study.demos(seed), study.experiment
+    if not folder.exists():
+        expert = experiment.expert
+        ppo = expert.ppo(study.expert_ppo)
+        config = settings(study.world, expert, seed, ppo)
+        policy = trained(runs_folder(study.world) / f"{expert.name}-seed-{seed}", config, say).run
+        made = ExpertSettings(
+            expert.delta,
+            experiment.noise,
+            keep_saturated=experiment.saturated if study.saturated else None,
+            seed=seed,
+        )
+        demos.save(roll_out(world_of(study), made, [load_policy(policy)]), folder)
+    return demos.load(folder)
+
+
+def world_of(study: Study) -> ControlWorld:
+    """The world of the demonstrations; the truth is known here."""
+    return ControlWorld(study.world, truth=study.experiment.expert.constraint)
+
+
+def configuration(study: Study, seed: int) -> ControlConfig:
+    e = study.experiment
+    player: dict[str, Any] = {"player": study.player}
+    if study.player == "payoff":
+        player["expert_budget"] = study.expert_budget
+    game = ControlGame(
+        study.constraint or e.constraint,
+        on=study.on,
+        iterations=e.iterations,
+        buffer=e.buffer,
+        probe=False,
+        initial="free" if study.constraint else "clone",
+        **player,
+    )
+    world = replace(world_of(study), full_state=study.full_state)
+    ppo = replace(study.ppo, env_steps=e.steps)
+    return ControlConfig(learn_command(study, seed), seed, world, ControlDemos(), game, ppo=ppo)
+
+
+def learn_command(study: Study, seed: int) -> str:
+    """The command that plays the same game."""
+    e = study.experiment
+    words = [
+        f"ringfence learn --world {study.world} --demos {study.demos(seed)}",
+        f'--class "{study.constraint or e.constraint}" --player {study.player}',
+        f"--iterations {e.iterations} --buffer {e.buffer:g} --steps {e.steps} --no-probe",
+        f'--truth "{e.expert.constraint}" --seed {seed}',
+    ]
+    if study.player == "payoff":
+        words.append(f"--expert-budget {study.expert_budget:g}")
+    if study.constraint:
+        words.append("--initial free")
+    if study.on:
+        words.append(f"--on {','.join(study.on)}")
+    return " ".join(words + ["--full-state"] * study.full_state)
+
+
+def heading(study: Study, command: str) -> icl_tables.Heading:
+    e = study.experiment
+    used = f"keep-saturated {e.saturated:g}" if study.saturated else "none"
+    budget = f" with a budget of {study.expert_budget:g}" if study.player == "payoff" else ""
+    return icl_tables.Heading(
+        title=f"{e.name.capitalize()} on the Ant ({SIMULATOR[study.world]})",
+        command=command,
+        truth=e.expert.constraint,
+        constraint=study.constraint or e.constraint,
+        player=f"{study.player}{budget}",
+        demonstrations=f"limit {e.expert.delta:g} per episode, action noise {e.noise:g}, "
+        f"filter: {used}",
+    )

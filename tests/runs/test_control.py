@@ -1,0 +1,258 @@
+"""The game on a continuous world, on disk: files, refusals, and resuming to the same bytes."""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_control import PPO, demos, quiet, result, small, with_world
+
+from ringfence.cli import main
+from ringfence.constraints import files as constraint_files
+from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.errors import InvalidInput
+from ringfence.objects import behaviour_of
+from ringfence.report import control_page, page
+from ringfence.report.control_read import read_control
+from ringfence.runs import control_config as configs
+from ringfence.runs.control import create, drive
+from ringfence.runs.ledger import Ledger
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from ringfence.runs.control import drive
+
+def shoot(event):
+    if event["event"] == "update" and (event["i"], event["update"]) == (2, 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+drive(Path(sys.argv[1]), shoot)
+"""
+
+
+class Stopped(BaseException):
+    """As if the process had ended here."""
+
+
+def stop_at(n: int):
+    """An observer that stops the run at its n-th event."""
+    count = 0
+
+    def watch(event: dict) -> None:
+        nonlocal count
+        count += 1
+        if count == n:
+            raise Stopped
+
+    return watch
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("control") / "run"
+    create(run, small(), demos())
+    drive(run, quiet)
+    return run
+
+
+def test_configuration_reads_back(finished: Path) -> None:
+    config = configs.read(finished / "config.toml")
+    assert replace(config, demos=small().demos) == small()
+    assert configs.to_toml(config) == (finished / "config.toml").read_text()
+
+
+def test_every_update_of_the_constraint_is_the_closed_form(finished: Path) -> None:
+    """theta = (mean expert + mean learner) / 2 over all learners so far."""
+    summary = json.loads((finished / "summary.json").read_text())
+    speeds = []
+    for row in summary["iterations"]:
+        pi = json.loads((finished / "ledger" / row["ledger"][0] / "solve.json").read_text())
+        assert pi["episodes"] == PPO.evaluation_episodes
+        pi = Ledger(finished / "ledger").get(row["ledger"][0]).behaviour
+        speeds.append((pi.visits @ pi.features[:, 2], pi.length))
+        learner = sum(s for s, _ in speeds) / sum(n for _, n in speeds)
+        expert = behaviour_of(demos().tasks[0].train)
+        mean = expert.visits @ expert.features[:, 2] / expert.length
+        assert row["updated"]["parameters"]["limit"] == pytest.approx((mean + learner) / 2)
+        assert row["updated_error"] == pytest.approx(abs((mean + learner) / 2 - 0.5))
+
+
+def test_the_limit_is_the_experts_cost_and_the_annealed_buffer(finished: Path) -> None:
+    summary = json.loads((finished / "summary.json").read_text())
+    for row, buffer in zip(summary["iterations"], (20.0, 10.0), strict=True):
+        assert row["delta_mean"] == pytest.approx(row["expert_cost_mean"] + buffer)
+
+
+def test_the_saved_constraint_has_its_interval(finished: Path) -> None:
+    c, document = constraint_files.load_document(finished / "constraint")
+    low, high = document["interval"]["limit"]
+    assert low < c.offset < high
+
+
+def test_a_killed_run_resumes_to_the_same_bytes(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    create(run, small(), demos())
+    done = subprocess.run([sys.executable, "-c", KILLED, str(run)], check=False)
+    assert done.returncode == -9
+    assert not (run / "summary.json").exists()
+    assert list((run / "checkpoints").iterdir())
+    assert main(["resume", str(run)]) == 0
+    assert result(run) == result(finished)
+
+
+def test_a_run_stopped_at_each_event_still_ends_in_the_same_bytes(
+    finished: Path, tmp_path: Path
+) -> None:
+    run, lives = tmp_path / "run", 0
+    create(run, small(), demos())
+    while True:
+        try:
+            drive(run, stop_at(1 + lives))
+            break
+        except Stopped:
+            lives += 1
+    assert lives >= 4
+    assert result(run) == result(finished)
+    assert not list((run / "checkpoints").iterdir())
+
+
+def test_an_unconstrained_learner_that_earns_no_more_needs_no_constraint(tmp_path: Path) -> None:
+    given = demos()
+    rich = [replace(t, rewards=t.rewards + 100) for t in given.tasks[0].train]
+    better = Demonstrations(
+        (TaskDemos("ant", tuple(rich), given.tasks[0].heldout),), given.features, {}
+    )
+    run = tmp_path / "run"
+    create(run, small(probe=True), better)
+    summary = drive(run, quiet)
+    assert summary["outcome"] == "no constraint needed"
+    assert summary["selected"] is None
+    assert not (run / "constraint").exists()
+    assert "No constraint needed" in page.render(run)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        small("speed <= ?", player="payoff", expert_budget=3.0),
+        small("speed <= ?", player="weighted"),
+        small("? x + ? y <= ?"),
+        with_world(small("linear", initial="free"), full_state=True),
+        replace(small("mlp", initial="free"), network=configs.NetworkConfig((8,), steps=50)),
+    ],
+    ids=["payoff", "weighted", "line", "full state", "network"],
+)
+def test_other_classes_and_players_play(tmp_path: Path, config: configs.ControlConfig) -> None:
+    run = tmp_path / "run"
+    create(run, config, demos())
+    summary = drive(run, quiet)
+    assert len(summary["iterations"]) == 2
+    assert bool(summary["constraint"]["parameters"]) == (config.game.constraint != "mlp")
+    assert "data-i" in page.render(run)
+    if config.game.player == "payoff":
+        assert summary["iterations"][0]["expert_cost_mean"] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("config", "word"),
+    [
+        (small("speed <= 1"), "nothing in it is to be learned"),
+        (small("height <= ?"), "no feature 'height'"),
+        (small("linear", on=("height",)), "no feature 'height'"),
+        (small(iterations=0), "at least 1 iteration"),
+        (small(buffer=-1.0), "buffer must be at least 0"),
+        (small("mlp", player="payoff"), "payoff player has no network"),
+        (small(method="mt-icl"), "mt-icl needs a class"),
+        (small(player="payoff", expert_budget=-1.0), "budget must be at least 0"),
+        (with_world(small(), truth="height <= 1"), "no feature 'height'"),
+        (with_world(small(), env="Ant-v5"), "env is for kind"),
+        (with_world(small(), kind="gym"), "needs env"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_written(
+    tmp_path: Path, config: configs.ControlConfig, word: str
+) -> None:
+    with pytest.raises(InvalidInput, match=word):
+        create(tmp_path / "run", config, demos())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_feature_that_never_varies_is_refused(tmp_path: Path) -> None:
+    given = demos().tasks[0]
+
+    def still(t):
+        return replace(t, features=t.features * [1.0, 1.0, 0.0])
+
+    same = TaskDemos("ant", tuple(map(still, given.train)), tuple(map(still, given.heldout)))
+    with pytest.raises(InvalidInput, match=r"'speed' is 0 in every step"):
+        create(tmp_path / "run", small(), Demonstrations((same,), demos().features, {}))
+
+
+def test_no_held_out_demonstrations_are_refused(tmp_path: Path) -> None:
+    only = TaskDemos("ant", demos().tasks[0].train, ())
+    with pytest.raises(InvalidInput, match="held-out"):
+        create(tmp_path / "run", small(), Demonstrations((only,), demos().features, {}))
+
+
+def test_demonstrations_of_another_world_are_refused(tmp_path: Path) -> None:
+    given = demos().tasks[0]
+
+    def cut(t):
+        return replace(t, observations=np.ascontiguousarray(t.observations[:, :5]))
+
+    other = TaskDemos("ant", tuple(map(cut, given.train)), tuple(map(cut, given.heldout)))
+    with pytest.raises(InvalidInput, match="not demonstrations of this world"):
+        create(tmp_path / "run", small(), Demonstrations((other,), demos().features, {}))
+
+
+# The page --------------------------------------------------------------------------------------
+
+
+def test_the_page_shows_every_iteration_and_what_is_open(finished: Path) -> None:
+    text = page.render(finished)
+    summary = json.loads((finished / "summary.json").read_text())
+    assert html.escape(summary["constraint"]["description"]) in text
+    for i in (1, 2):
+        assert f'<g data-i="{i}"' in text
+        assert f'data-row="{i}"' in text
+    assert 'id="iteration" type="range" min="1" max="2"' in text
+    assert "What the demonstrations leave open" in text
+    assert "by bootstrap" in text or "(bootstrap)" in text
+    assert "http" not in text.replace("http-equiv", "")
+
+
+def test_a_page_over_seeds_has_their_means(finished: Path) -> None:
+    text = page_over([finished, finished])
+    assert "over 2 seeds" in text
+    assert text.count("<tr") == 3
+
+
+def page_over(runs: list[Path]) -> str:
+    return control_page.render_many([read_control(run) for run in runs])
+
+
+def test_runs_of_different_experiments_are_not_averaged(finished: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(finished, other)
+    summary = json.loads((other / "summary.json").read_text())
+    (other / "summary.json").write_text(json.dumps({**summary, "player": "payoff"}))
+    with pytest.raises(InvalidInput, match="player differs"):
+        page_over([finished, other])
+
+
+def test_a_torn_run_is_named(finished: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(finished, other)
+    summary = json.loads((other / "summary.json").read_text())
+    del summary["iterations"]
+    (other / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(InvalidInput, match=r"not a whole run .*iterations"):
+        page.render(other)
