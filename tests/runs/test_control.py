@@ -147,8 +147,10 @@ def test_an_unconstrained_learner_that_earns_no_more_needs_no_constraint(tmp_pat
         small("? x + ? y <= ?"),
         with_world(small("linear", initial="free"), full_state=True),
         replace(small("mlp", initial="free"), network=configs.NetworkConfig((8,), steps=50)),
+        replace(small(stop_share=0.5), clone=replace(small().clone, carry="critics")),
+        replace(small(), ppo=replace(PPO, start_share=0.5)),
     ],
-    ids=["payoff", "weighted", "line", "full state", "network"],
+    ids=["payoff", "weighted", "line", "full state", "network", "critics", "starts"],
 )
 def test_other_classes_and_players_play(tmp_path: Path, config: configs.ControlConfig) -> None:
     run = tmp_path / "run"
