@@ -168,6 +168,12 @@ def _solve(sub: Any) -> None:
     )
     one.add_argument("--steps", type=int, default=1_000_000, help="Ant, gym: environment steps")
     one.add_argument(
+        "--margin",
+        type=float,
+        default=0.15,
+        help="Ant, gym: the share of the limit that the multiplier keeps free",
+    )
+    one.add_argument(
         "--multiplier",
         choices=("pid", "gradient"),
         default="pid",

@@ -224,6 +224,7 @@ def train(options: Namespace) -> None:
         ppo=PPOConfig(
             env_steps=options.steps,
             multiplier=options.multiplier,
+            margin=options.margin,
             start_share=options.start_share,
         ),
         features=tuple(options.feature),
