@@ -7,7 +7,7 @@ from typing import Any
 
 from ringfence.report import control_svg
 from ringfence.report.charts import Series, line_chart
-from ringfence.report.control_read import ControlRun
+from ringfence.report.control_read import ControlRun, parameter_words
 from ringfence.report.markup import Child, Markup, data_block, figure_text, number, tag
 from ringfence.report.seeds import mean_se
 from ringfence.report.shell import (
@@ -116,7 +116,7 @@ def _figures(run: ControlRun) -> list[tuple[str, str]]:
     row, interval = run.best, run.summary["constraint"]["interval"]
     items = []
     for name, value in row["constraint"]["parameters"].items():
-        small = f"learned {name}"
+        small = f"learned {parameter_words(name)}"
         if interval is not None:
             low, high = interval["parameters"][name]
             small += f", {interval['level']:.0%} between {low:.4g} and {high:.4g} (bootstrap)"
@@ -215,7 +215,9 @@ def charts(runs: Sequence[ControlRun], now: int) -> list[Markup]:
             count = max(map(len, lines))
             series.append(Series("truth", "plain", [true] * count, "diamond", dashed=True))
         caption = "What the constraint player chose before each iteration."
-        drawn.append(line_chart(f"Learned {name}", caption, series, now, zero=False))
+        drawn.append(
+            line_chart(f"Learned {parameter_words(name)}", caption, series, now, zero=False)
+        )
     wanted = [("Reward per episode", "reward", "Of the stochastic policy.")]
     if first.truth is not None:
         wanted.append(("True raw value per episode", "true_raw", "For reporting only."))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ringfence.objects import Array
 from ringfence.report.charts import nice_ticks
-from ringfence.report.control_read import ControlRun, box, edge
+from ringfence.report.control_read import ControlRun, box, edge, parameter_words
 from ringfence.report.markup import Markup, figure_text, short, tag
 
 WIDTH, HEIGHT = 640, 460
@@ -172,7 +172,7 @@ def budgets(run: ControlRun) -> Markup:
     (name,) = run.best["constraint"]["parameters"]
     low, high = pairs.min(axis=0), pairs.max(axis=0)
     plane = Plane(np.array([low[0], 0.0]), np.array([high[0], 1.05 * high[1]]),
-                  (f"{name} of {run.summary['class']}", "budget: cost of an episode"))  # fmt: skip
+                  (f"{parameter_words(name)} in {run.summary['class']}", "budget: cost of an episode"))  # fmt: skip
     parts: list[Any] = [
         tag("g", tag("path", class_="main", d=plane.path(pairs)), class_="series expert"),
     ]
