@@ -215,9 +215,8 @@ def charts(runs: Sequence[ControlRun], now: int) -> list[Markup]:
             count = max(map(len, lines))
             series.append(Series("truth", "plain", [true] * count, "diamond", dashed=True))
         caption = "What the constraint player chose before each iteration."
-        drawn.append(
-            line_chart(f"Learned {parameter_words(name)}", caption, series, now, zero=False)
-        )
+        title = f"Learned {parameter_words(name)}"
+        drawn.append(line_chart(title, caption, series, now, zero=False))
     wanted = [("Reward per episode", "reward", "Of the stochastic policy.")]
     if first.truth is not None:
         wanted.append(("True raw value per episode", "true_raw", "For reporting only."))
