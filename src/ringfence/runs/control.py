@@ -23,7 +23,7 @@ from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.player import Begun
 from ringfence.demos import Demonstrations, content_hash
 from ringfence.errors import InvalidInput
-from ringfence.game import Record, Rules, play
+from ringfence.game import Record, Rules, play, weigh
 from ringfence.objects import (
     Behaviour,
     Constraint,
@@ -186,7 +186,9 @@ class _Drive:
     ) -> dict[str, Any]:
         """Select, put an interval around it, and write the results."""
         chosen = select(records, self.sides.heldout)
-        history = [record.learners for record in records[: chosen.i - 1]]
+        weighted = make_rules(self.game).weighted
+        before = records[: chosen.i - 1]
+        history = [weigh(r.solutions) if weighted else r.learners for r in before]
         interval = make_interval(
             player,
             self.template,
