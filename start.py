@@ -17,7 +17,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 VENV = HERE / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
-LOCK = HERE / "requirements.lock"
+LOCK, BULLET_LOCK = HERE / "requirements.lock", HERE / "requirements-bullet.lock"
+PIP = [BIN / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+BULLET_SECONDS = 300  # to wait for PyBullet, a download of 100 MB
 
 
 def main() -> int:
@@ -47,14 +49,31 @@ def install() -> None:
     print("Setting up .venv (once, about a minute) ...", flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
     subprocess.check_call([sys.executable, "-m", "venv", VENV])
-    pip = [BIN / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.check_call([*pip, "--requirement", LOCK])
-    subprocess.check_call([*pip, "--no-deps", "--no-build-isolation", "--editable", HERE])
+    subprocess.check_call([*PIP, "--requirement", LOCK])
+    subprocess.check_call([*PIP, "--no-deps", "--no-build-isolation", "--editable", HERE])
     stamp.write_text(mark)
+
+
+def install_bullet() -> None:
+    """PyBullet, if there is a wheel for this Python (3.11 at the latest) and it can be had.
+
+    Never built from source, which takes minutes; without it, the tests of its Ant are skipped.
+    """
+    stamp = VENV / "bullet"
+    if stamp.is_file() and stamp.read_bytes() == BULLET_LOCK.read_bytes():
+        return
+    wheels = ["--only-binary", ":all:", "--no-deps", "--retries", "1", "--requirement", BULLET_LOCK]
+    try:
+        subprocess.run([*PIP, *wheels], check=True, capture_output=True, timeout=BULLET_SECONDS)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        print("PyBullet has no wheel here: the tests of its Ant are skipped.", flush=True)
+    else:
+        stamp.write_bytes(BULLET_LOCK.read_bytes())
 
 
 def test(arguments: list) -> int:
     """Everything that must hold before a change lands."""
+    install_bullet()
     python = [BIN / "python", "-m"]
     checks = [
         [*python, "ruff", "check"],

@@ -25,6 +25,9 @@ MAY_IMPORT = {
     "evidence": {"errors", "objects", "worlds.finite", "solvers.soft", "evidence"},
     "theory": {"errors", "objects", "constraints", "game"},
     "identifiability": {"errors", "objects"},
+    "intervals": {"errors"},
+    "violations": {"errors", "intervals"},
+    "use": {"errors", "objects", "constraints.saved", "violations", "worlds.sources"},
 }
 
 

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from ringfence.selection import select
     from ringfence.solvers.lp import LPSolver
     from ringfence.solvers.soft import SoftSolver
+    from ringfence.use import ConstraintCost, Monitor, VectorConstraintCost, VectorMonitor
+    from ringfence.violations import Violations
     from ringfence.worlds.grid import GridWorld, maze, read_map
 
 _HOME = {
     "FTRL": "constraints.player",
     "Behaviour": "objects",
+    "ConstraintCost": "use",
     "ExpertConfig": "experts",
     "GridWorld": "worlds.grid",
     "J": "objects",
@@ -34,6 +37,7 @@ _HOME = {
     "LinearConstraint": "constraints.linear",
     "MLPConstraint": "constraints.mlp",
     "MLPRegression": "constraints.mlp_player",
+    "Monitor": "use",
     "Problem": "objects",
     "Record": "game",
     "Regression": "constraints.player",
@@ -43,6 +47,9 @@ _HOME = {
     "Solution": "objects",
     "TableClass": "constraints.classes",
     "TableConstraint": "constraints.table",
+    "VectorConstraintCost": "use",
+    "VectorMonitor": "use",
+    "Violations": "violations",
     "behaviour_of": "objects",
     "ftrl": "constraints.player",
     "load": "constraints.saved",
@@ -56,6 +63,7 @@ _HOME = {
 __all__ = [
     "FTRL",
     "Behaviour",
+    "ConstraintCost",
     "ExpertConfig",
     "GridWorld",
     "J",
@@ -64,6 +72,7 @@ __all__ = [
     "LinearConstraint",
     "MLPConstraint",
     "MLPRegression",
+    "Monitor",
     "Problem",
     "Record",
     "Regression",
@@ -73,6 +82,9 @@ __all__ = [
     "Solution",
     "TableClass",
     "TableConstraint",
+    "VectorConstraintCost",
+    "VectorMonitor",
+    "Violations",
     "behaviour_of",
     "ftrl",
     "load",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from statistics import median
@@ -21,11 +21,26 @@ import numpy as np
 
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
-from ringfence.objects import Problem
-from ringfence.solvers.ppo import PPOConfig, collect, first_learner, learn, make_collector, train
+from ringfence.objects import Array, Problem
+from ringfence.solvers.ppo import (
+    EVALUATE,
+    PPOConfig,
+    collect,
+    first_learner,
+    learn,
+    make_collector,
+    train,
+)
 from ringfence.worlds.ant import AntTask
-from ringfence.worlds.ant_bullet import GROUP, AntBulletTask, BulletSimulator
-from ringfence.worlds.rollouts import Actor, ContinuousTask, Simulator
+from ringfence.worlds.ant_bullet import AntBulletTask, BulletSimulator
+from ringfence.worlds.rollouts import (
+    EVALUATION,
+    Actor,
+    Arrays,
+    Collector,
+    ContinuousTask,
+    Simulator,
+)
 
 CONSTRAINT, LIMIT = "speed <= 0.75", 20.0
 #: Updates before the clock starts: compilation, and the first tenth of a training, in which
@@ -33,8 +48,8 @@ CONSTRAINT, LIMIT = "speed <= 0.75", 20.0
 WARM_UP = 30
 #: Updates to learn the time split from; the last counts.
 SPLIT_UPDATES = 3
-#: Spread of the ceiling's random actions: a young policy's.
-ACTION_STD = 0.5
+#: Steps of the tape that the ceiling replays, over and over.
+TAPE_STEPS = 300
 SB3_ENVIRONMENTS = 4
 
 Report = Callable[[str], None]
@@ -65,19 +80,15 @@ def bench_mujoco(config: BenchConfig, report: Report) -> dict[str, float | None]
     steps = config.updates * config.ppo.steps
     simulator = task.simulator(config.ppo.copies)
 
-    def ceiling() -> float:
-        return simulator_speed(simulator, steps)
+    def ceiling(tape: Tape) -> float:
+        return simulator_speed(simulator, tape, steps)
 
     numbers = _alternate("mujoco", task, ceiling, config, report)
     split = time_split(task, config.ppo)
-    numbers["mujoco_cpu_fraction"] = cpu_fraction(task, simulator, config)
     total = config.ppo.rollout / (numbers["mujoco_training_steps_per_s"] or np.nan)
     report(
         f"  one rollout of {config.ppo.rollout} steps takes {total:.3f} s; its parts alone: "
         + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in split.items())
-    )
-    report(
-        f"  processor time: physics is {numbers['mujoco_cpu_fraction']:.1%} of all that is spent"
     )
     return {**numbers, **{f"mujoco_{k}_s": v for k, v in split.items()}}
 
@@ -86,8 +97,8 @@ def bench_bullet(config: BenchConfig, report: Report) -> dict[str, float | None]
     task = AntBulletTask(workers=config.threads)
     steps = config.updates * config.ppo.steps
 
-    def ceiling() -> float:
-        return _bullet_ceiling(config.threads, config.ppo.copies, steps)
+    def ceiling(tape: Tape) -> float:
+        return _bullet_ceiling(config.threads, tape, steps)
 
     try:
         return _alternate("bullet", task, ceiling, config, report)
@@ -129,43 +140,44 @@ def bench_sb3(
     return {"mujoco_sb3_steps_per_s": speed, "mujoco_over_sb3": ratio}
 
 
-def simulator_speed(simulator: Simulator, steps: int) -> float:
-    """Steps per second of a simulator alone, with random actions and resets."""
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """What a policy did: actions [TAPE_STEPS, copies, a] from the starts of `seed`.
+
+    Replayed from the same starts, a simulator does again exactly the physics that the policy
+    met, without a policy.
+    """
+
+    actions: Array
+    seed: tuple[int, ...]
+
+    def starts(self, which: Sequence[int]) -> list[np.random.Generator]:
+        # As a collector seeds the first episode of each copy.
+        return [np.random.default_rng([*self.seed, 0, 0, EVALUATION, i]) for i in which]
+
+    def part(self, first: int, copies: int) -> Array:
+        return np.ascontiguousarray(self.actions[:, first : first + copies])
+
+
+def record(collector: Collector, policy: Arrays, copies: int) -> Tape:
+    seed = (0, EVALUATE)
+    actions = np.zeros((TAPE_STEPS, copies, 8))
+    for i, t in enumerate(collector.episodes(policy, copies, False, seed)):
+        shown = t.actions[:TAPE_STEPS]
+        actions[: len(shown), i] = shown
+    return Tape(actions, seed)
+
+
+def simulator_speed(simulator: Simulator, tape: Tape, steps: int, first: int = 0) -> float:
+    """Steps per second of a simulator alone that replays a tape, from copy `first` of it on."""
     n = simulator.copies
-    rng = np.random.default_rng(0)
-    simulator.reset(np.arange(n), [np.random.default_rng(i) for i in range(n)])
-    actions = np.clip(ACTION_STD * rng.standard_normal((64, n, 8)), -1, 1)
+    actions, all_copies = tape.part(first, n), np.arange(n)
     start = time.perf_counter()
     for t in range(steps):
-        fallen = np.flatnonzero(simulator.step(actions[t % 64]).terminated)
-        if len(fallen):
-            simulator.reset(fallen, [rng] * len(fallen))
+        if t % TAPE_STEPS == 0:
+            simulator.reset(all_copies, tape.starts(range(first, first + n)))
+        simulator.step(actions[t % TAPE_STEPS])
     return steps * n / (time.perf_counter() - start)
-
-
-def cpu_fraction(task: ContinuousTask, simulator: Simulator, config: BenchConfig) -> float:
-    """Processor time of the simulator alone over that of training, for as many steps.
-
-    What the wall clock's fraction would be if no processor ever idled; other programs on the
-    machine hardly change it.
-    """
-    start = time.process_time()
-    simulator_speed(simulator, config.updates * config.ppo.steps)
-    alone = time.process_time() - start
-    ppo = replace(config.ppo, env_steps=(WARM_UP + config.updates) * config.ppo.rollout)
-    problem = _problem(task)
-    collector = make_collector(problem, ppo)
-    try:
-        training = train(problem, ppo, collector)
-        for _ in range(WARM_UP):
-            next(training)
-        start = time.process_time()
-        for _ in range(config.updates):
-            next(training)
-        whole = time.process_time() - start
-    finally:
-        collector.close()
-    return alone / whole
 
 
 def time_split(task: ContinuousTask, config: PPOConfig) -> dict[str, float]:
@@ -195,7 +207,7 @@ def time_split(task: ContinuousTask, config: PPOConfig) -> dict[str, float]:
 def _alternate(
     name: str,
     task: ContinuousTask,
-    ceiling: Callable[[], float],
+    ceiling: Callable[[Tape], float],
     config: BenchConfig,
     report: Report,
 ) -> dict[str, float | None]:
@@ -208,9 +220,10 @@ def _alternate(
     try:
         training = train(problem, ppo, collector)
         for _ in range(WARM_UP):
-            next(training)
+            learner, _ = next(training)
+        tape = record(collector, learner.policy(), ppo.copies)
         for r in range(config.rounds):
-            tops.append(ceiling())
+            tops.append(ceiling(tape))
             start = time.perf_counter()
             for _ in range(config.updates):
                 next(training)
@@ -232,15 +245,16 @@ def _problem(task: ContinuousTask) -> Problem:
     return Problem(task, parse_inequality(CONSTRAINT, task.features), LIMIT, None, (0,))
 
 
-def _bullet_ceiling(processes: int, copies: int, steps: int) -> float:
+def _bullet_ceiling(processes: int, tape: Tape, steps: int) -> float:
     """Bullet alone in as many processes as training has workers, all at the same time."""
     context = multiprocessing.get_context("spawn")
     pipes: list[Any] = []
     workers = []
-    per_worker = max(GROUP, copies // processes)
-    for _ in range(processes):
+    share = tape.actions.shape[1] // processes
+    for p in range(processes):
         ours, theirs = context.Pipe()
-        worker = context.Process(target=_bullet_alone, args=(theirs, per_worker, steps))
+        given = (theirs, tape, p * share, share, steps)
+        worker = context.Process(target=_bullet_alone, args=given)
         worker.start()
         pipes.append(ours)
         workers.append(worker)
@@ -254,9 +268,10 @@ def _bullet_ceiling(processes: int, copies: int, steps: int) -> float:
     return sum(speeds)
 
 
-def _bullet_alone(pipe: Connection, copies: int, steps: int) -> None:
+def _bullet_alone(pipe: Connection, tape: Tape, first: int, copies: int, steps: int) -> None:
     simulator = BulletSimulator(copies)
     pipe.send_bytes(b"ready")
     pipe.recv_bytes()
-    pipe.send_bytes(np.array([simulator_speed(simulator, steps)]).tobytes())
+    speed = simulator_speed(simulator, tape, steps, first)
+    pipe.send_bytes(np.array([speed]).tobytes())
     simulator.close()

@@ -73,8 +73,12 @@ class Constraint(Protocol):
         """phi [n, d] -> [n], positive where the constraint is violated."""
         ...
 
+    def activate(self, raw: Array) -> Array:
+        """The activated value of raw values, >= 0 for every learned class."""
+        ...
+
     def cost(self, phi: Array) -> Array:
-        """phi [n, d] -> [n], the activated value, >= 0 for every learned class."""
+        """phi [n, d] -> [n]: activate(raw(phi))."""
         ...
 
     def describe(self) -> str:

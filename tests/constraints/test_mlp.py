@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,6 @@ def test_wrong_networks_are_refused_with_the_reason() -> None:
     ]
     for word, change in cases:
         with pytest.raises(InvalidInput, match=word):
-            MLPConstraint(**{**vars(c), **change})
+            replace(c, **change)
     with pytest.raises(InvalidInput, match="don't fit"):
         c.raw(np.zeros((4, 3)))

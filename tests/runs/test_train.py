@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 from PIL import Image
 
-from ringfence.cli import main
+from ringfence import demos
+from ringfence.cli import main, parser
+from ringfence.commands import demonstrated_starts
+from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
+from ringfence.objects import Trajectory
+from ringfence.runs import train
+from ringfence.runs.frames import draw_frames
 from ringfence.runs.train import TrainConfig, create, drive, read
 from ringfence.solvers.ppo import PPOConfig
+from ringfence.worlds.ant import AntTask
 
 TINY = TrainConfig(
     command="ringfence solve",
@@ -48,6 +57,44 @@ def shoot(record):
 
 drive(Path(sys.argv[1]), shoot)
 """
+
+
+class Slide(gymnasium.Env):
+    """x moves by the action; x and where it was are in `info`."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = self.np_random.uniform(-0.1, 0.1)
+        return np.array([self.x], np.float32), {}
+
+    def step(self, action):
+        self.x += 0.1 * float(action[0])
+        return np.array([self.x], np.float32), float(action[0]), False, False, {"x": self.x}
+
+
+def make_slide() -> Slide:
+    return Slide()
+
+
+class Broken(Slide):
+    """From its thirtieth step on, rewards are NaN."""
+
+    steps = 0
+
+    def step(self, action):
+        self.steps += 1
+        seen, reward, *rest = super().step(action)
+        return (seen, np.nan if self.steps >= 30 else reward, *rest)
+
+
+def make_broken() -> Broken:
+    return Broken()
+
+
+GYM = ["solve", "--world", f"gym:{__name__}:make_slide", "--horizon", "20", "--steps", "4096"]
 
 
 def quiet(record: object) -> None:
@@ -95,7 +142,7 @@ def test_a_killed_training_resumes_to_the_same_bytes(
     done = subprocess.run([sys.executable, "-c", KILLED, str(run), str(update)], check=False)
     assert done.returncode == -9
     assert not (run / "summary.json").exists()
-    assert main(["resume", str(run)]) == 0
+    drive(run, quiet)
     assert result(run) == result(trained)
 
 
@@ -119,3 +166,112 @@ def test_what_can_be_known_is_refused_before_the_first_step(
 def test_the_ant_has_no_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "--world", "ant", "--out", str(tmp_path / "run")]) == 2
     assert "state a constraint" in capsys.readouterr().err
+
+
+def test_a_gymnasium_environment_is_solved_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    words = [*GYM, "--feature", "x:m", "--constraint", "x <= 0.5", "--delta", "1"]
+    assert main([*words, "--out", str(run)]) == 0
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["stochastic"]["length"] == 20
+    assert summary["versions"]["gymnasium"] == gymnasium.__version__
+    assert not (run / "path.png").exists()
+    assert "only MuJoCo's Ant" in capsys.readouterr().out
+    before = result(run)
+    (run / "summary.json").unlink()
+    assert main(["resume", str(run)]) == 0
+    assert result(run) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*GYM, "--constraint", "x <= 1"], "declare at least one feature"),
+        ([*GYM, "--feature", "x", "--constraint", "y <= 1"], "no feature 'y'; features are x"),
+        (["solve", "--world", "gym:None-v0", "--feature", "x", "--constraint", "x <= 1"], "make"),
+        (["solve", "--world", "ant", "--feature", "x", "--constraint", "x <= 1"], "own features"),
+        (["solve", "--feature", "x"], "--feature"),
+        (["solve", "--world", "ant", "--constraint", "none", "--start-share", "0.5"], "each other"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    assert main([*words, "--out", str(tmp_path / "run")]) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_that_the_environment_does_not_have_stops_the_first_rollout(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*GYM, "--feature", "height", "--constraint", "height <= 1"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 2
+    assert "no info key 'height' for a feature; after a step it has x" in capsys.readouterr().err
+    assert [p.name for p in (tmp_path / "run").iterdir()] == ["solve.toml"]
+
+
+def test_frames_are_drawn_or_it_is_said_why_not(trained: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(trained, copy)
+    told = draw_frames(copy)
+    if "not drawn" in told:
+        assert "MuJoCo can't draw" in told
+        assert not (copy / "frames.png").exists()
+    else:
+        pixels = np.asarray(Image.open(copy / "frames.png").convert("RGB")).reshape(-1, 3)
+        assert len(np.unique(pixels, axis=0)) > 200
+    assert result(copy) == result(trained)
+
+
+def test_a_finished_training_is_not_trained_again(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train.PPO, "solve", None)
+    assert drive(trained, quiet) == json.loads((trained / "summary.json").read_text())
+
+
+def test_the_clock_adds_up_over_sessions(tmp_path: Path) -> None:
+    path = tmp_path / "timing.json"
+    path.write_text('{"seconds": 100.0}')
+    train.Clock(path).write()
+    assert 100.0 <= json.loads(path.read_text())["seconds"] < 101.0
+
+
+def test_curves_read_back(trained: Path) -> None:
+    curves = train.read_curves(trained / "curves.csv")
+    assert curves["update"].tolist() == [1, 2, 3, 4]
+    assert np.isnan(curves["reward"]).any()  # no episode of 1000 steps ends in the first rollout
+
+
+def test_demonstrations_are_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng, n = np.random.default_rng(0), 5
+    episode = Trajectory(
+        rng.standard_normal((n + 1, 27)),
+        np.zeros((n, 8)),
+        np.zeros(n),
+        rng.standard_normal((n, 3)),
+        terminated=False,
+    )
+    given = Demonstrations((TaskDemos("ant", (episode,), ()),), AntTask().features, {})
+    demos.save(given, tmp_path / "demos")
+    words = ["solve", "--world", "ant", "--constraint", "none", "--start-share", "0.5"]
+    options = parser().parse_args([*words, "--demos", str(tmp_path / "demos"), "--out", "run"])
+    starts = demonstrated_starts(options)
+    assert starts is not None
+    np.testing.assert_array_equal(starts, AntTask().states_of(episode))
+
+
+def test_nan_ends_the_run_and_leaves_nothing_half_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    words = ["solve", "--world", f"gym:{__name__}:make_broken", "--horizon", "20"]
+    words += ["--feature", "x", "--constraint", "x <= 0.5", "--steps", "8192"]
+    assert main([*words, "--out", str(run)]) == 1
+    # 64 copies: the thirtieth step of each begins at environment step 29 * 64
+    message = f"reward is nan at environment step {29 * 64} (copy 0): training stopped"
+    assert message in capsys.readouterr().err
+    assert [p.name for p in run.iterdir()] == ["solve.toml"]

@@ -3,11 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from random_policies import policy_for
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.objects import Problem, Trajectory
 from ringfence.solvers.cloning import CloningConfig, clone
-from ringfence.solvers.ppo import PPOConfig, first_learner
+from ringfence.solvers.ppo import PPOConfig, evaluate, first_learner
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.rollouts import Actor
 
@@ -84,3 +85,18 @@ def test_demonstrations_of_another_task_are_refused():
         clone([wrong], AntTask(), (0,))
     with pytest.raises(InvalidInput, match="at least one"):
         clone([], AntTask(), (0,))
+
+
+def test_a_clone_of_ants_acts_like_them_on_the_ant():
+    task = AntTask(horizon=150)
+    teacher = policy_for(task)
+    teacher["actor/log_std"] = np.full(8, -2.0, np.float32)
+    runs = evaluate(task, teacher, lambda phi: np.zeros(len(phi)), 32, (0,))
+    start = clone(runs[:28], task, (0,), CloningConfig(steps=2000))
+    unseen = np.concatenate([t.observations[:-1] for t in runs[28:]])
+    inputs = np.column_stack([unseen, np.zeros(len(unseen))])
+    wanted = np.clip(Actor(teacher).mean(inputs), -1, 1)
+    error = np.square(np.clip(Actor(start).mean(inputs), -1, 1) - wanted).mean()
+    assert error < 0.25 * wanted.var()
+    (walked,) = evaluate(task, start, lambda phi: np.zeros(len(phi)), 1, (1,))
+    assert np.isfinite(walked.rewards).all()

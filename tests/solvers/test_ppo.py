@@ -162,6 +162,15 @@ def test_nan_from_the_simulator_is_named_with_its_step(poison, tmp_path: Path):
     assert all(not p.name.startswith(".") for p in tmp_path.iterdir())
 
 
+def test_nan_stops_training_within_one_update():
+    records = []
+    late = line_problem(poison="feature", poison_step=3 * SMALL.steps + 5)
+    # with the feature its raw value is NaN, which the next step's input holds
+    with pytest.raises(SolverFailed, match=r"(feature|observation) is nan at environment step 4"):
+        PPO(SMALL, progress=records.append).solve(late)
+    assert len(records) == 3
+
+
 def test_nan_in_cost_gradient_and_multiplier_is_named(monkeypatch):
     problem = line_problem()
 
@@ -209,17 +218,25 @@ def test_advantages_are_the_sums_of_discounted_errors():
 
 
 def test_pid_multiplier_reacts_integrates_and_does_not_wind_up():
-    config = PPOConfig(gain_p=0.05, gain_i=0.0005, gain_d=0.1, error_clip=20.0, margin=0)
+    gains = {"gain_p": 0.05, "gain_i": 0.0005, "gain_d": 0.1}
+    config = PPOConfig(**gains, error_clip=20.0, margin=0, cost_share=1.0)
     m = next_multiplier(Multiplier(), 30.0, 20.0, config)
     assert m.lam == pytest.approx(0.05 * 10 + 0.0005 * 10)
     m = next_multiplier(m, 35.0, 20.0, config)
     assert m.lam == pytest.approx(0.05 * 15 + 0.0005 * 25 + 0.1 * 5)
+    before = m.integral
     for _ in range(100):
         m = next_multiplier(m, 5000.0, 20.0, config)
-    assert m.integral < 100 * 0.0005 * 20 + 0.1
-    for _ in range(3):
-        m = next_multiplier(m, 0.0, 20.0, config)
-    assert m.lam < 0.2
+    assert m.integral == before
+    assert m.lam == pytest.approx(0.05 * 20 + before)
+    m = next_multiplier(m, 0.0, 20.0, config)
+    assert m.lam == 0
+
+
+def test_multiplier_follows_a_running_mean_of_the_cost():
+    config = PPOConfig(gain_p=1.0, gain_i=0.0, gain_d=0.0, margin=0, cost_share=0.25)
+    m = next_multiplier(Multiplier(), 30.0, 20.0, config)
+    assert next_multiplier(m, 10.0, 20.0, config).lam == pytest.approx(5.0)
 
 
 def test_classical_multiplier_is_projected_gradient_ascent():

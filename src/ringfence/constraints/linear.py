@@ -37,9 +37,11 @@ class LinearConstraint:
     def raw(self, phi: Array) -> Array:
         return phi @ self.weights - self.offset
 
-    def cost(self, phi: Array) -> Array:
-        raw = self.raw(phi)
+    def activate(self, raw: Array) -> Array:
         return np.log1p(np.maximum(raw, 0)) if self.activation == "log" else raw
+
+    def cost(self, phi: Array) -> Array:
+        return self.activate(self.raw(phi))
 
     def describe(self) -> str:
         terms = [

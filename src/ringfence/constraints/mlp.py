@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,14 +61,22 @@ class MLPConstraint:
             raise InvalidInput(
                 f"features of shape {phi.shape} don't fit a network of {len(self.features)}"
             )
-        rows = max(1, NUMBERS_AT_ONCE // max(max(w.shape) for w in self.weights))
+        rows = self._rows_at_once
         if len(phi) <= rows:
             return self._output(phi) - self.offset
         parts = [self._output(phi[at : at + rows]) for at in range(0, len(phi), rows)]
         return np.concatenate(parts) - self.offset
 
+    def activate(self, raw: Array) -> Array:
+        return np.log1p(np.maximum(raw, 0))
+
     def cost(self, phi: Array) -> Array:
-        return np.log1p(np.maximum(self.raw(phi), 0))
+        return self.activate(self.raw(phi))
+
+    @cached_property
+    def _rows_at_once(self) -> int:
+        widest = max(int(max(w.shape)) for w in self.weights)
+        return max(1, NUMBERS_AT_ONCE // widest)
 
     def _output(self, phi: Array) -> Array:
         x = ((phi - self.mean) / self.scale).astype(np.float32)

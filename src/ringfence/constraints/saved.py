@@ -43,6 +43,9 @@ class SavedConstraint:
     def raw(self, phi: Array) -> Array:
         return self.constraint.raw(phi)
 
+    def activate(self, raw: Array) -> Array:
+        return self.constraint.activate(raw)
+
     def cost(self, phi: Array) -> Array:
         return self.constraint.cost(phi)
 

@@ -38,6 +38,9 @@ class TableConstraint:
     def raw(self, phi: Array) -> Array:
         return self.values[cell_index(phi, self.values.shape)]
 
+    def activate(self, raw: Array) -> Array:
+        return raw
+
     def cost(self, phi: Array) -> Array:
         return self.raw(phi)
 

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Feature
+from ringfence.worlds.gym_shapes import Shaped
 from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, Step
+from ringfence.worlds.sources import FeatureReader, Sources, TransitionFeatures
 
-#: (observations [N, o], actions [N, a], next observations [N, o]) -> features [N, d]
-TransitionFeatures = Callable[[Array, Array, Array], Array]
-#: The same -> rewards [N]
+#: (observations [N, o], actions [N, a], next observations [N, o]) -> rewards [N]
 TransitionReward = Callable[[Array, Array, Array], Array]
 
 
@@ -71,6 +71,10 @@ class GymTask:
     @property
     def name(self) -> str:
         return self.label or self.env
+
+    @property
+    def sources(self) -> Sources:
+        return self.transition or {**self.keys, **self.columns}
 
     @property
     def horizon(self) -> int:
@@ -130,11 +134,13 @@ class GymSimulator:
 
     def __init__(self, task: GymTask, copies: int) -> None:
         self.copies, self._task = copies, task
-        self._envs = SyncVectorEnv([task.make] * copies, autoreset_mode=AutoresetMode.DISABLED)
+        makers = [lambda: Shaped(task.make())] * copies
+        self._envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
         self._seeds = np.zeros(copies, np.int64)
         self._actions: list[list[Array]] = [[] for _ in range(copies)]
         self._seen = np.zeros((copies, task.observation_dim))
         self._ended = np.ones(copies, np.bool_)
+        self._reader = FeatureReader(task.features, task.sources, task.name)
 
     def reset(self, which: NDArray[np.intp], rngs: Sequence[np.random.Generator]) -> Array:
         if len(which):
@@ -160,7 +166,8 @@ class GymSimulator:
         self._ended = terminated | truncated
         for past, action in zip(self._actions, actions, strict=True):
             past.append(action)
-        features = self._features(before, actions, info)
+        every = np.ones(self.copies, np.bool_)
+        features = self._reader.batch(before, actions, self._seen, info, every)
         rewards = self._rewards(before, actions, rewards)
         return Step(self._seen.copy(), rewards, features, terminated, truncated)
 
@@ -196,29 +203,6 @@ class GymSimulator:
             self._seen[i] = self._envs._env_obs[i]
             self._actions[i] = []
         self._ended[which] = False
-
-    def _features(self, before: Array, actions: Array, info: Mapping[str, Any]) -> Array:
-        task, shape = self._task, (self.copies, len(self._task.features))
-        if task.transition is not None:
-            phi = np.asarray(task.transition(before, actions, self._seen), np.float64)
-            if phi.shape != shape:
-                raise SolverFailed(
-                    f"the feature function of {task.name} returned shape {phi.shape}, not {shape}"
-                )
-            return phi
-        return np.column_stack([self._feature(f.name, info) for f in task.features])
-
-    def _feature(self, name: str, info: Mapping[str, Any]) -> Array:
-        """One declared feature of all copies, [N]."""
-        column, key = self._task.columns.get(name), self._task.keys.get(name, name)
-        if column is not None:
-            return self._seen[:, column]
-        if key not in info:
-            raise InvalidInput(
-                f"{self._task.name} has no info key {key!r} for a feature; after a step it has "
-                f"{', '.join(k for k in info if not k.startswith('_')) or 'none'}"
-            )
-        return np.asarray(info[key], np.float64)
 
     def _rewards(self, before: Array, actions: Array, own: Array) -> Array:
         if self._task.reward is None:
