@@ -11,6 +11,7 @@ from typing import Any
 from ringfence import demo_checks, demos
 from ringfence.errors import InvalidInput
 from ringfence.progress import ControlProgress
+from ringfence.report import page
 from ringfence.runs import control
 from ringfence.runs.control_config import (
     ITERATION,
@@ -82,6 +83,7 @@ def finish(run: Path) -> None:
     sys.path.insert(0, str(Path.cwd()))  # for "module:function"
     with ControlProgress() as progress:
         summary = control.drive(run, progress)
+    report = page.write(run)
     if summary["outcome"] != "constraint":
         free = summary["unconstrained"]
         print(
@@ -99,7 +101,7 @@ def finish(run: Path) -> None:
             print(f"{name.replace('_', ' ')}: {learner:.3f} (experts {expert:.3f})")
     if chosen["constraint_error"] is not None:
         print(f"error against the truth: {chosen['constraint_error']:.4f}")
-    print(f"saved to {run}")
+    print(f"page: {report}")
 
 
 def tell_interval(interval: dict[str, Any] | None) -> None:

@@ -12,8 +12,7 @@ from PIL import Image
 
 from ringfence.runs.control_config import ITERATION
 from ringfence.solvers.ppo import PPOConfig
-from ringfence.studies import chou, icl
-from ringfence.studies.icl_tables import is_good
+from ringfence.studies import icl
 from ringfence.worlds import ant
 
 TINY = {

@@ -60,14 +60,16 @@ def line_chart(
     current: int,
     floor: float | None = None,
     whole: bool = False,
+    zero: bool = True,
 ) -> Markup:
     """A figure: title, chart, caption. `current` is the iteration under the guide line.
 
-    `floor` makes the axis logarithmic; `whole` makes it span [0, 1], for shares.
+    `floor` makes the axis logarithmic; `whole` makes it span [0, 1], for shares; `zero` makes it
+    hold 0.
     """
     count = max(len(s.values) for s in series)
     places = [_place(n, count) for n in range(count)]
-    axis = Axis(0, 1, (0, 0.25, 0.5, 0.75, 1)) if whole else _axis(series, floor)
+    axis = Axis(0, 1, (0, 0.25, 0.5, 0.75, 1)) if whole else _axis(series, floor, zero)
     guide = places[current - 1]
     svg = tag(
         "svg",
@@ -97,7 +99,7 @@ def _place(n: int, count: int) -> float:
     return LEFT + (span / 2 if count == 1 else 8 + n * (span - 16) / (count - 1))
 
 
-def _axis(series: Sequence[Series], floor: float | None) -> Axis:
+def _axis(series: Sequence[Series], floor: float | None, zero: bool = True) -> Axis:
     values = [v for s in series for line in (s.values, *s.thin) for v in line if v is not None]
     for s in series:
         for v, e in zip(s.values, s.error, strict=False):
@@ -109,7 +111,8 @@ def _axis(series: Sequence[Series], floor: float | None) -> Axis:
         step = math.ceil(len(exponents) / 5)
         ticks = tuple(10.0**e for e in exponents[::step])
         return Axis(ticks[0], max(10.0**top, ticks[-1]), ticks, floor)
-    low, high = min([*values, 0.0]), max([*values, 0.0])
+    values += [0.0] if zero or not values else []
+    low, high = min(values), max(values)
     ticks = nice_ticks(low, high if high - low > FLAT else low + 1)
     return Axis(ticks[0], ticks[-1], ticks)
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
 
-from ringfence import demos as demonstrations
-from ringfence.constraints import files as constraint_files
-from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.objects import Array
+from ringfence.report.control_read import box, edge, read_control
 from ringfence.report.draw import EXPERT, FORBIDDEN, INK, LEARNER, Curve, draw_curves
 from ringfence.report.figures import canvas, picture_bytes
 from ringfence.runs.files import write_file
 
 Summary = dict[str, Any]
-SHOWN = 3  # iterations in the picture of paths
-EXPERT_PATHS = 10
 MARGIN = 1.0  # metres around the paths
 
 
@@ -81,79 +75,32 @@ def is_planar(summary: Summary) -> bool:
 
 
 def paths(run: Path, path: Path) -> None:
-    """First, middle and last iteration from above: learners' paths, learned and true edge."""
-    summary = json.loads((run / "summary.json").read_text())
-    rows = summary["iterations"]
-    count = len(rows)
-    chosen = sorted({0, (count - 1) // 2, count - 1})[:SHOWN]
-    experts = expert_paths(run)
+    """First, middle and last iteration from above: paths, learned and true edge."""
+    data = read_control(run)
+    xy, count = data.planar, len(data.rows)
+    assert xy is not None
+    chosen = sorted({0, (count - 1) // 2, count - 1})
+    groups = [[t[:, xy] for t in group] for group in (data.experts, *data.learners)]
+    low, high = box([t for group in groups for t in group], MARGIN)
     with canvas(3.4 * len(chosen), 3.4) as figure:
         axes = figure.subplots(1, len(chosen), squeeze=False, sharex=True, sharey=True)[0]
         for ax, n in zip(axes, chosen, strict=True):
-            learned = constraint_files.load(run / f"constraints/c_{n:03d}")
-            assert isinstance(learned, LinearConstraint)
-            learners = episode_paths(run, rows[n]["ledger"][0])
-            panel(ax, experts, learners, learned, summary["truth"])
-            ax.set_title(f"iteration {rows[n]['i']}: {learned.describe()}", fontsize=8)
-            ax.set_xlabel("x, m")
+            draw_paths(ax, groups[0], color=EXPERT, label="experts")
+            draw_paths(ax, groups[n + 1], color=LEARNER, label="learners")
+            ends = edge(data.learned[n], xy, low, high)
+            if ends is not None:
+                ax.plot(*ends.T, color=FORBIDDEN, linewidth=1.6, label="learned")
+            true = None if data.truth is None else edge(data.truth, xy, low, high)
+            if true is not None:
+                ax.plot(*true.T, color=INK, linewidth=1.2, linestyle=":", label="truth")
+            ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="x, m")
+            ax.set_title(f"iteration {n + 1}: {data.learned[n].describe()}", fontsize=8)
         axes[0].set_ylabel("y, m")
         axes[0].legend(frameon=False, fontsize=7, loc="upper left")
         write_file(path, picture_bytes(figure, path.suffix))
 
 
-def panel(
-    ax: Any,
-    experts: Sequence[Array],
-    learners: Sequence[Array],
-    learned: LinearConstraint,
-    truth: str | None,
-) -> None:
-    """Paths [t, 2] in x and y, with the edges of what is forbidden."""
-    for group, colour, label in ((experts, EXPERT, "experts"), (learners, LEARNER, "learners")):
-        for n, xy in enumerate(group):
-            ax.plot(*xy.T, color=colour, linewidth=0.7, alpha=0.6, label=label if n == 0 else None)
-    points = np.concatenate([*experts, *learners])
-    low, high = points.min(axis=0) - MARGIN, points.max(axis=0) + MARGIN
-    draw_edge(ax, learned, low, high, color=FORBIDDEN, linewidth=1.6, label="learned")
-    if truth:
-        true = parse_inequality(truth, learned.features)
-        draw_edge(ax, true, low, high, color=INK, linewidth=1.2, linestyle=":", label="truth")
-    ax.set_xlim(low[0], high[0])
-    ax.set_ylim(low[1], high[1])
-
-
-def draw_edge(ax: Any, c: LinearConstraint, low: Array, high: Array, **style: Any) -> None:
-    ends = edge(c, low, high)
-    if ends is not None:
-        ax.plot(*ends.T, **style)
-
-
-def edge(c: LinearConstraint, low: Array, high: Array) -> Array | None:
-    """The line raw = 0 in x and y across a box, as two points [2, 2]; None if there is none."""
-    names = [f.name for f in c.features]
-    a, b = (float(c.weights[names.index(name)]) for name in ("x", "y"))
-    if a == b == 0:
-        return None
-    if abs(b) >= abs(a):
-        x = np.array([low[0], high[0]])
-        return np.column_stack([x, (c.offset - a * x) / b])
-    y = np.array([low[1], high[1]])
-    return np.column_stack([(c.offset - b * y) / a, y])
-
-
-def expert_paths(run: Path) -> list[Array]:
-    given = demonstrations.load(run / "demos")
-    columns = xy_columns([f.name for f in given.features])
-    return [t.features[:, columns] for t in given.tasks[0].train[:EXPERT_PATHS]]
-
-
-def episode_paths(run: Path, ledger: str) -> list[Array]:
-    """The kept episodes of a solve, in x and y."""
-    document = json.loads((run / "constraints/c_000/constraint.json").read_text())
-    columns = xy_columns([f["name"] for f in document["features"]])
-    arrays = safetensors.numpy.load_file(run / "episodes" / ledger / "episodes.safetensors")
-    return [np.asarray(arrays[k], np.float64)[:, columns] for k in sorted(arrays, key=int)]
-
-
-def xy_columns(names: Sequence[str]) -> list[int]:
-    return [names.index("x"), names.index("y")]
+def draw_paths(ax: Any, group: Sequence[Array], color: str, label: str) -> None:
+    for n, xy in enumerate(group):
+        named = label if n == 0 else None
+        ax.plot(*xy.T, color=color, linewidth=0.7, alpha=0.6, label=named)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.report import course, findings, seeds, svg, words
+from ringfence.report import control_page, course, findings, seeds, svg, words
+from ringfence.report.control_read import is_control, read_control
 from ringfence.report.labels import Labels, read_labels
 from ringfence.report.markup import Markup, data_block, figure_text, tag
 from ringfence.report.read import RunData, read_run
@@ -31,13 +32,18 @@ def write(run: Path) -> Path:
 
 def render(run: Path) -> str:
     """The page of a finished run."""
+    if is_control(run):
+        return control_page.render(read_control(run))
     data = read_run(run)
     return render_data(data, read_labels(data))
 
 
 def write_many(runs: Sequence[Path], out: Path) -> Path:
     """Write one page over several seeds of the same experiment."""
-    page = seeds.render([read_run(run) for run in runs])
+    if any(is_control(run) for run in runs):
+        page = control_page.render_many([read_control(run) for run in runs])
+    else:
+        page = seeds.render([read_run(run) for run in runs])
     write_file(out, page.encode())
     return out
 

@@ -12,8 +12,8 @@ from ringfence.report.style import CSS
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
-def document(title: str, body: Sequence[Child], data: Markup | None = None) -> str:
-    """The whole page; with `data` the map's script comes along."""
+def document(title: str, body: Sequence[Child], data: Markup | None = None, code: str = JS) -> str:
+    """The whole page; with `data` a script comes along, by default the map's."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -22,7 +22,7 @@ def document(title: str, body: Sequence[Child], data: Markup | None = None) -> s
         tag("title", title),
         tag("style", Markup(CSS)),
     )
-    script = None if data is None else join([data, tag("script", Markup(JS))])
+    script = None if data is None else join([data, tag("script", Markup(code))])
     return "<!doctype html>\n" + tag(
         "html", head, tag("body", tag("main", body), script), lang="en"
     )

@@ -14,7 +14,7 @@ from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.demos import TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Feature, J
-from ringfence.runs.control_config import ControlWorld, TaskConfig
+from ringfence.runs.control_config import ControlWorld, FeatureConfig, TaskConfig
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.ant_bullet import AntBulletTask
 from ringfence.worlds.gym_env import GymTask
@@ -42,39 +42,41 @@ def _ant_task(world: ControlWorld, task: TaskConfig) -> AntTask:
     if given or task.reward or len(direction) != 2:
         raise InvalidInput("[world] the Ant's tasks differ in kwargs = { direction = [x, y] } only")
     x, y = map(float, direction)
-    task = AntTask((x, y), full_state=world.full_state)
-    return replace(task, horizon=world.steps) if world.steps else task
+    ant = AntTask((x, y), full_state=world.full_state)
+    return replace(ant, horizon=world.steps) if world.steps else ant
 
 
 def _gym_task(world: ControlWorld, task: TaskConfig) -> GymTask:
     if not world.env:
         raise InvalidInput('[world] kind = "gym" needs env, an id or "module:function"')
-    features = tuple(Feature(f.name, f.unit) for f in world.features)
-    columns = {f.name: f.column for f in world.features if f.column is not None}
-    keys = {f.name: f.info for f in world.features if f.info is not None}
+    if not (world.features or world.full_state):
+        raise InvalidInput("[world] features: declare at least one, or full_state = true")
+    if world.full_state and world.feature_function:
+        raise InvalidInput("[world] full_state and feature_function don't go together")
+    function = function_named(world.feature_function) if world.feature_function else None
     made = GymTask(
         world.env,
-        features or (Feature("none", "1"),),
-        function_named(world.feature_function) if world.feature_function else None,
+        tuple(Feature(f.name, f.unit) for f in world.features) or (Feature("obs_0", "1"),),
+        function,
         world.steps,
         {**world.kwargs, **task.kwargs},
-        keys,
-        columns,
+        dict([_source(f) for f in world.features]) if function is None else {},
         function_named(task.reward) if task.reward else None,
         task.name,
     )
-    if world.full_state:
-        if world.feature_function:
-            raise InvalidInput("[world] full_state and feature_function don't go together")
-        seen = {f"obs_{n}": n for n in range(made.observation_dim)}
-        every = (*features, *(Feature(name, "1") for name in seen))
-        return GymTask(
-            made.env, every, None, made.steps, made.kwargs, keys, {**columns, **seen},
-            made.reward, made.label,
-        )  # fmt: skip
-    if not features:
-        raise InvalidInput("[world] features: declare at least one, or full_state = true")
-    return made
+    if not world.full_state:
+        return made
+    seen: dict[str, str | int] = {f"obs_{n}": n for n in range(made.observation_dim)}
+    declared = tuple(Feature(f.name, f.unit) for f in world.features)
+    every = (*declared, *(Feature(name, "1") for name in seen))
+    return replace(made, features=every, sources={**made.sources, **seen})
+
+
+def _source(f: FeatureConfig) -> tuple[str, str | int]:
+    """Where a feature's value comes from: a column of the observation or a key of info."""
+    if f.info is not None and f.column is not None:
+        raise InvalidInput(f"[world] feature {f.name!r}: give info or column, not both")
+    return f.name, f.column if f.column is not None else f.info or f.name
 
 
 def function_named(name: str) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from typing import Any
 from ringfence import demos
 from ringfence.demos import Demonstrations
 from ringfence.progress import ControlProgress
+from ringfence.report import page
 from ringfence.runs import control
 from ringfence.runs.control_config import (
     ITERATION,
@@ -157,6 +158,7 @@ def one(study: Study, seed: int, say: Say) -> tuple[dict[str, Any], float]:
             control.create(run, configuration(study, seed), given)
         with ControlProgress() as progress:
             control.drive(run, progress)
+        page.write(run)
     summary: dict[str, Any] = json.loads((run / "summary.json").read_text())
     seconds = float(json.loads((run / "timing.json").read_text())["seconds"])
     return summary, seconds

@@ -1,9 +1,8 @@
 """Anyone's Gymnasium environment with Box observations and actions, as a task.
 
 The environment is named by its registered id or by "module:function" (a function that makes
-one). Its features are declared: a key of the environment's `info`, a column of the observation
-that a step led to, or a function of the transition. A task may have a reward of its own. Copies
-run in Gymnasium's own SyncVectorEnv.
+one). Its features are declared: a key of the environment's `info`, or a function of the
+transition. Copies run in Gymnasium's own SyncVectorEnv.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Feature
 from ringfence.worlds.gym_shapes import Shaped
 from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, Step
-from ringfence.worlds.sources import FeatureReader, Sources, TransitionFeatures
+from ringfence.worlds.sources import FeatureReader, TransitionFeatures
 
 #: (observations [N, o], actions [N, a], next observations [N, o]) -> rewards [N]
 TransitionReward = Callable[[Array, Array, Array], Array]
@@ -34,12 +33,11 @@ TransitionReward = Callable[[Array, Array, Array], Array]
 class GymTask:
     """A Gymnasium environment as a task.
 
-    features: names and units; a feature's value after a step is the observation's column
-    `columns[name]` where that is given, else info[keys.get(name, name)], unless `transition`
-    computes all of them. reward: in the place of the environment's own. steps: of an episode, by
-    default the registered limit. kwargs: for the environment's maker. A saved state is the
-    start's seed and the actions since: exact for any environment whose steps depend on nothing
-    else.
+    features: names and units; a feature's value is info[name] after the step, unless `sources`
+    names another key or a column of the observation, or `transition` computes all of them.
+    steps: of an episode, by default the registered limit. kwargs: for the environment's maker.
+    reward: in the place of the environment's own. A saved state is the start's seed and the
+    actions since: exact for any environment whose steps depend on nothing else.
     """
 
     env: str
@@ -47,8 +45,7 @@ class GymTask:
     transition: TransitionFeatures | None = None
     steps: int | None = None
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    keys: Mapping[str, str] = field(default_factory=dict)
-    columns: Mapping[str, int] = field(default_factory=dict)
+    sources: Mapping[str, str | int] = field(default_factory=dict)
     reward: TransitionReward | None = None
     label: str = ""
 
@@ -61,20 +58,16 @@ class GymTask:
             raise InvalidInput(f"{self.env}: the box of actions must be bounded")
         if not self.features:
             raise InvalidInput(f"{self.env}: declare at least one feature for the constraint")
-        for name, column in self.columns.items():
-            if not 0 <= column < self.observation_dim:
+        for name, place in self.sources.items():
+            if isinstance(place, int) and not 0 <= place < self.observation_dim:
                 raise InvalidInput(
-                    f"{self.env}: feature {name!r} is column {column} of the observation, which "
+                    f"{self.env}: feature {name!r} is column {place} of the observation, which "
                     f"has columns 0 to {self.observation_dim - 1}"
                 )
 
     @property
     def name(self) -> str:
         return self.label or self.env
-
-    @property
-    def sources(self) -> Sources:
-        return self.transition or {**self.keys, **self.columns}
 
     @property
     def horizon(self) -> int:
@@ -140,7 +133,7 @@ class GymSimulator:
         self._actions: list[list[Array]] = [[] for _ in range(copies)]
         self._seen = np.zeros((copies, task.observation_dim))
         self._ended = np.ones(copies, np.bool_)
-        self._reader = FeatureReader(task.features, task.sources, task.name)
+        self._reader = FeatureReader(task.features, task.transition or task.sources, task.name)
 
     def reset(self, which: NDArray[np.intp], rngs: Sequence[np.random.Generator]) -> Array:
         if len(which):

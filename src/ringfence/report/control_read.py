@@ -1,0 +1,146 @@
+"""A finished run on a continuous world as the report sees it, read from its files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError
+
+from ringfence import demos as demonstrations
+from ringfence.constraints import files as constraint_files
+from ringfence.constraints.linear import LinearConstraint, parse_inequality
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array, Constraint, Feature
+from ringfence.report.read import read_json
+
+EXPERT_PATHS = 10
+OUTCOMES = ("constraint", "no constraint needed")
+
+
+@dataclass(frozen=True, eq=False)
+class ControlRun:
+    """All that a report shows of a run on a continuous world.
+
+    learned[n] is c_{n+1}; experts: features [t, d] of some training episodes of the first task;
+    learners[n]: the same of iteration n + 1, as far as they were kept.
+    """
+
+    config_text: str
+    summary: Mapping[str, Any]
+    features: tuple[Feature, ...]
+    learned: tuple[Constraint, ...]
+    experts: tuple[Array, ...]
+    learners: tuple[tuple[Array, ...], ...]
+    truth: LinearConstraint | None
+    seconds: float | None
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return list(self.summary["iterations"])
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The selected iteration's row."""
+        chosen: int = self.summary["selected"]
+        return self.rows[chosen - 1]
+
+    def column(self, name: str) -> int | None:
+        names = [f.name for f in self.features]
+        return names.index(name) if name in names else None
+
+    @property
+    def planar(self) -> tuple[int, int] | None:
+        """The columns of x and y, if there are any."""
+        x, y = self.column("x"), self.column("y")
+        return None if x is None or y is None else (x, y)
+
+
+def is_control(run: Path) -> bool:
+    """Is this a finished run on a continuous world?"""
+    path = run / "summary.json"
+    return path.is_file() and read_json(path).get("outcome") in OUTCOMES
+
+
+def read_control(run: Path) -> ControlRun:
+    """Read a finished run; whatever is missing or broken is an InvalidInput that names it."""
+    summary = read_json(run / "summary.json")
+    try:
+        rows = summary["iterations"]
+        given = demonstrations.load(run / "demos")
+        learned = tuple(
+            constraint_files.load(run / f"constraints/c_{n:03d}") for n in range(len(rows))
+        )
+        features = learned[0].features if learned else given.features
+        truth = parse_inequality(summary["truth"], features) if summary["truth"] else None
+        return ControlRun(
+            config_text=(run / "config.toml").read_text(encoding="utf-8"),
+            summary=summary,
+            features=features,
+            learned=learned,
+            experts=tuple(widened(t, len(features)) for t in given.tasks[0].train[:EXPERT_PATHS]),
+            learners=tuple(episodes(run, row["ledger"][0]) for row in rows),
+            truth=truth,
+            seconds=_seconds(run / "timing.json"),
+        )
+    except (KeyError, TypeError, OSError) as problem:
+        raise InvalidInput(
+            f"{run}: not a whole run ({type(problem).__name__}: {problem}); write it again with "
+            f"'ringfence resume {run}'"
+        ) from None
+
+
+def widened(t: Any, width: int) -> Array:
+    """A demonstration's features, with what it observed where the run has that among them."""
+    features: Array = t.features
+    if features.shape[1] < width:
+        features = np.hstack([features, t.observations[1:]])
+    return features
+
+
+def episodes(run: Path, ledger: str) -> tuple[Array, ...]:
+    """The kept episodes of a solve, features [t, d] each; none where they are gone."""
+    path = run / "episodes" / ledger / "episodes.safetensors"
+    if not path.is_file():
+        return ()
+    try:
+        arrays = safetensors.numpy.load_file(path)
+    except SafetensorError as problem:
+        raise InvalidInput(f"{path}: can't be read ({problem}); delete it") from None
+    return tuple(np.asarray(arrays[k], np.float64) for k in sorted(arrays, key=int))
+
+
+def _seconds(path: Path) -> float | None:
+    if not path.is_file():
+        return None
+    value = json.loads(path.read_text()).get("seconds")
+    return float(value) if isinstance(value, int | float) else None
+
+
+def edge(c: Constraint, xy: tuple[int, int], low: Array, high: Array) -> Array | None:
+    """The line raw = 0 across a box in x and y, as two points [2, 2].
+
+    None if c is no line there: another class, or one that other features enter.
+    """
+    if not isinstance(c, LinearConstraint):
+        return None
+    others = [w for n, w in enumerate(c.weights) if n not in xy]
+    a, b = float(c.weights[xy[0]]), float(c.weights[xy[1]])
+    if any(others) or a == b == 0:
+        return None
+    if abs(b) >= abs(a):
+        x = np.array([low[0], high[0]])
+        return np.column_stack([x, (c.offset - a * x) / b])
+    y = np.array([low[1], high[1]])
+    return np.column_stack([(c.offset - b * y) / a, y])
+
+
+def box(paths: Sequence[Array], margin: float) -> tuple[Array, Array]:
+    """Corners (low, high) around points [n, 2]."""
+    points = np.concatenate(list(paths))
+    return points.min(axis=0) - margin, points.max(axis=0) + margin
