@@ -15,10 +15,10 @@ def at_most(count: int, trials: int, p: float) -> float:
 
 
 @pytest.mark.parametrize(("count", "trials"), [(0, 1), (0, 20), (1, 2), (3, 20), (49, 50), (7, 7)])
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-def test_beyond_its_ends_the_count_would_be_too_rare(count, trials, confidence) -> None:
-    low, high = binomial_interval(count, trials, confidence)
-    tail = (1 - confidence) / 2
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_beyond_its_ends_the_count_would_be_too_rare(count, trials, level) -> None:
+    low, high = binomial_interval(count, trials, level)
+    tail = (1 - level) / 2
     assert low <= count / trials <= high
     if count == 0:
         assert low == 0

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ringfence.constraints.mlp import MLPConstraint
     from ringfence.constraints.mlp_player import MLPRegression
     from ringfence.constraints.player import FTRL, Regression, ftrl
-    from ringfence.constraints.saved import SavedConstraint, load
+    from ringfence.constraints.saved import SavedConstraint, load, save
     from ringfence.constraints.table import TableConstraint
     from ringfence.experts import ExpertConfig, make_demonstrations
     from ringfence.game import Record, Rules, play
@@ -57,6 +57,7 @@ _HOME = {
     "maze": "worlds.grid",
     "play": "game",
     "read_map": "worlds.grid",
+    "save": "constraints.saved",
     "select": "selection",
 }
 
@@ -92,6 +93,7 @@ __all__ = [
     "maze",
     "play",
     "read_map",
+    "save",
     "select",
 ]
 

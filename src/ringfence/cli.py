@@ -300,16 +300,19 @@ def _reproduce_and_bench(sub: Any) -> None:
     one.add_argument(
         "experiment",
         choices=(
-            *("grid", "experts", "multipliers", "resets"),
+            *("grid", "unseen", "experts", "multipliers", "resets"),
             *("velocity", "position", "noisy", "baselines"),
         ),
-        help="grid: the paper's maze, exactly; experts: constrained RL on the Ant; multipliers: "
-        "PID against the classical one; resets: episodes that start at an expert's states; "
-        "velocity, position: single-task ICL on the Ant; noisy: both with noisy experts; "
-        "baselines: Chou et al.'s method on both",
+        help="grid: the paper's maze, exactly; unseen: tasks never seen, in random mazes too; "
+        "experts: constrained RL on the Ant; multipliers: PID against the classical one; resets: "
+        "episodes that start at an expert's states; velocity, position: single-task ICL on the "
+        "Ant; noisy: both with noisy experts; baselines: Chou et al.'s method on both",
     )
     _icl_study(one)
-    one.add_argument("--seeds", type=int, help="how many seeds (default: grid 10, others 3)")
+    one.add_argument(
+        "--seeds", type=int, help="how many (default: grid 10, unseen 100 random mazes, others 3)"
+    )
+    one.add_argument("--workers", type=int, default=1, help="unseen: worker processes")
     one.add_argument(
         "--world", choices=("ant", "ant-bullet"), default="ant", help="the Ant's simulator"
     )

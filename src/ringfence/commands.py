@@ -346,9 +346,8 @@ def report(options: Namespace) -> None:
 
 
 def reproduce(options: Namespace) -> None:
-    seeds = (
-        options.seeds if options.seeds is not None else 10 if options.experiment == "grid" else 3
-    )
+    default = {"grid": 10, "unseen": 100}
+    seeds = default.get(options.experiment, 3) if options.seeds is None else options.seeds
     if seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
     if options.only and options.experiment != "experts":
@@ -358,7 +357,13 @@ def reproduce(options: Namespace) -> None:
 
         control_commands.reproduce(options, seeds)
         return
-    if options.experiment != "grid":
+    if options.experiment == "unseen":
+        from ringfence.studies import unseen_report
+
+        require_workers(options.workers)
+        out = options.out or Path("results/unseen-grid")
+        unseen_report.reproduce(out, seeds, options.workers, options.command_line, print)
+    elif options.experiment != "grid":
         from ringfence.studies import experts, multipliers, resets
         from ringfence.studies.trainings import SIMULATOR
 

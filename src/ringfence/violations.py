@@ -75,9 +75,9 @@ class Violations:
             csv.writer(self._file).writerow((self.episodes, environment, *line))
             self._file.flush()
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Exact binomial interval of the chance that an episode is over the limit."""
-        return binomial_interval(self.episodes_over, self.episodes, confidence)
+        return binomial_interval(self.episodes_over, self.episodes, level)
 
     def summary(self) -> str:
         share = self.violating_steps / self.steps if self.steps else 0.0

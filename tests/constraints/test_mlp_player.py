@@ -135,6 +135,9 @@ def test_wrong_settings_and_points_are_refused(seen) -> None:
         replace(QUICK, used=())
     with pytest.raises(InvalidInput, match="tolerance"):
         replace(QUICK, tolerance=-1.0)
+    for wrong in ({"steps": 0}, {"batch": 1}, {"hidden": (8, 0)}):
+        with pytest.raises(InvalidInput, match="a network needs"):
+            replace(QUICK, **wrong)
     experts, _ = seen
     broken = visiting(np.array([[np.nan, 0.0]]))
     with pytest.raises(InvalidInput, match="finite"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,8 +19,11 @@ from ringfence.constraints import files as constraint_files
 from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import behaviour_of
+from ringfence.report import control_page, page
+from ringfence.report.control_read import read_control
 from ringfence.runs import control_config as configs
 from ringfence.runs.control import create, drive
+from ringfence.runs.ledger import Ledger
 
 KILLED = """
 import os, signal, sys
@@ -71,8 +76,6 @@ def test_every_update_of_the_constraint_is_the_closed_form(finished: Path) -> No
     for row in summary["iterations"]:
         pi = json.loads((finished / "ledger" / row["ledger"][0] / "solve.json").read_text())
         assert pi["episodes"] == PPO.evaluation_episodes
-        from ringfence.runs.ledger import Ledger
-
         pi = Ledger(finished / "ledger").get(row["ledger"][0]).behaviour
         speeds.append((pi.visits @ pi.features[:, 2], pi.length))
         learner = sum(s for s, _ in speeds) / sum(n for _, n in speeds)
@@ -133,6 +136,7 @@ def test_an_unconstrained_learner_that_earns_no_more_needs_no_constraint(tmp_pat
     assert summary["outcome"] == "no constraint needed"
     assert summary["selected"] is None
     assert not (run / "constraint").exists()
+    assert "No constraint needed" in page.render(run)
 
 
 @pytest.mark.parametrize(
@@ -142,15 +146,17 @@ def test_an_unconstrained_learner_that_earns_no_more_needs_no_constraint(tmp_pat
         small("speed <= ?", player="weighted"),
         small("? x + ? y <= ?"),
         with_world(small("linear", initial="free"), full_state=True),
+        replace(small("mlp", initial="free"), network=configs.NetworkConfig((8,), steps=50)),
     ],
-    ids=["payoff", "weighted", "line", "full state"],
+    ids=["payoff", "weighted", "line", "full state", "network"],
 )
 def test_other_classes_and_players_play(tmp_path: Path, config: configs.ControlConfig) -> None:
     run = tmp_path / "run"
     create(run, config, demos())
     summary = drive(run, quiet)
     assert len(summary["iterations"]) == 2
-    assert summary["constraint"]["parameters"]
+    assert bool(summary["constraint"]["parameters"]) == (config.game.constraint != "mlp")
+    assert "data-i" in page.render(run)
     if config.game.player == "payoff":
         assert summary["iterations"][0]["expert_cost_mean"] == pytest.approx(3.0)
 
@@ -205,3 +211,48 @@ def test_demonstrations_of_another_world_are_refused(tmp_path: Path) -> None:
     other = TaskDemos("ant", tuple(map(cut, given.train)), tuple(map(cut, given.heldout)))
     with pytest.raises(InvalidInput, match="not demonstrations of this world"):
         create(tmp_path / "run", small(), Demonstrations((other,), demos().features, {}))
+
+
+# The page --------------------------------------------------------------------------------------
+
+
+def test_the_page_shows_every_iteration_and_what_is_open(finished: Path) -> None:
+    text = page.render(finished)
+    summary = json.loads((finished / "summary.json").read_text())
+    assert html.escape(summary["constraint"]["description"]) in text
+    for i in (1, 2):
+        assert f'<g data-i="{i}"' in text
+        assert f'data-row="{i}"' in text
+    assert 'id="iteration" type="range" min="1" max="2"' in text
+    assert "What the demonstrations leave open" in text
+    assert "by bootstrap" in text or "(bootstrap)" in text
+    assert "http" not in text.replace("http-equiv", "")
+
+
+def test_a_page_over_seeds_has_their_means(finished: Path) -> None:
+    text = page_over([finished, finished])
+    assert "over 2 seeds" in text
+    assert text.count("<tr") == 3
+
+
+def page_over(runs: list[Path]) -> str:
+    return control_page.render_many([read_control(run) for run in runs])
+
+
+def test_runs_of_different_experiments_are_not_averaged(finished: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(finished, other)
+    summary = json.loads((other / "summary.json").read_text())
+    (other / "summary.json").write_text(json.dumps({**summary, "player": "payoff"}))
+    with pytest.raises(InvalidInput, match="player differs"):
+        page_over([finished, other])
+
+
+def test_a_torn_run_is_named(finished: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(finished, other)
+    summary = json.loads((other / "summary.json").read_text())
+    del summary["iterations"]
+    (other / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(InvalidInput, match=r"not a whole run .*iterations"):
+        page.render(other)

@@ -209,7 +209,9 @@ def test_a_key_that_the_environment_does_not_have_stops_the_first_rollout(
 ) -> None:
     words = [*GYM, "--feature", "height", "--constraint", "height <= 1"]
     assert main([*words, "--out", str(tmp_path / "run")]) == 2
-    assert "no info key 'height' for a feature; after a step it has x" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "no info key 'height'" in told
+    assert "after a step it has x" in told
     assert [p.name for p in (tmp_path / "run").iterdir()] == ["solve.toml"]
 
 

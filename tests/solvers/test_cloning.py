@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -100,3 +102,25 @@ def test_a_clone_of_ants_acts_like_them_on_the_ant():
     assert error < 0.25 * wanted.var()
     (walked,) = evaluate(task, start, lambda phi: np.zeros(len(phi)), 1, (1,))
     assert np.isfinite(walked.rewards).all()
+
+
+def test_the_constraints_value_does_not_move_a_fresh_clone() -> None:
+    """What the demonstrations never showed must not change what the clone does."""
+    task = AntTask()
+    start = clone(demonstrations(), task, (0,), CloningConfig(steps=20, log_std=None))
+    inputs = np.random.default_rng(0).normal(size=(5, task.observation_dim + 1))
+    violating = inputs.copy()
+    violating[:, -1] += 50.0
+    np.testing.assert_array_equal(Actor(start).mean(inputs), Actor(start).mean(violating))
+
+
+def test_a_clone_is_as_noisy_as_its_demonstrator() -> None:
+    task, rng = AntTask(), np.random.default_rng(1)
+    runs = []
+    for t in demonstrations(6):
+        noise = rng.normal(0, [0.15, 0.3, 0.15, 0.3, 0.15, 0.3, 0.05, 2.0], t.actions.shape)
+        runs.append(replace(t, actions=np.zeros_like(t.actions) + noise))
+    start = clone(runs, task, (0,), CloningConfig(steps=500, log_std=None))
+    std = np.exp(start["actor/log_std"])
+    np.testing.assert_allclose(std[:6], [0.15, 0.3] * 3, rtol=0.15)
+    np.testing.assert_allclose(std[6:], np.exp([-2.0, -1.0]), rtol=1e-5)

@@ -128,15 +128,21 @@ def test_changed_starts_are_refused(here: Path) -> None:
         train.read_starts(run, replace(config, starts="0" * 64))
 
 
-def test_overshoot_and_oscillation_of_a_known_course() -> None:
+def test_overshoot_and_oscillation_of_known_courses() -> None:
     quiet = multipliers.course_figures(np.full(100, 10.0), 20.0)
-    assert quiet == {"overshoot": 0.0, "oscillation": 0.0, "share above": 0.0}
+    assert quiet == {"reached": None, "overshoot": None, "oscillation": 0.0, "share above": 0.0}
     peak = np.concatenate([np.full(20, 5.0), np.full(20, 50.0), np.full(60, 15.0)])
     figures = multipliers.course_figures(peak, 20.0)
     assert figures["overshoot"] == pytest.approx(30.0)
     assert figures["oscillation"] == 0.0
-    # the smoothed cost reaches 20 at the fourth high update: 17 of 77 are above
-    assert figures["share above"] == pytest.approx(17 / 77)
+    assert figures["share above"] == pytest.approx(0.2)
+    assert figures["reached"] == pytest.approx(0.24)  # the mean of ten is above from the fourth on
+    # a cost that begins above the limit and comes down to it has not overshot
+    falling = multipliers.course_figures(np.linspace(80.0, 10.0, 100), 20.0)
+    assert falling["overshoot"] == 0.0
+    assert falling["reached"] is not None
+    assert multipliers.cell([None, 1.0], ".1f") == "1.0 (not in all)"
+    assert multipliers.cell([None], ".1f") == "never"
 
 
 def test_smoothing_is_a_trailing_mean() -> None:

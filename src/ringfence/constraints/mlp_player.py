@@ -50,7 +50,7 @@ class MLPRegression:
     seed: tuple[int, ...]
     used: tuple[str, ...] | None = None
     tolerance: float | None = None
-    # Of 0, 1, 3 and 10 the one that left the largest cost on the maze's walls (50k points each).
+    # Of 0, 1, 3 and 10 the one that left learners the largest cost (maze, 50k points each).
     penalty: float = 3.0
     hidden: tuple[int, ...] = (128, 128)
     learning_rate: float = 3e-4
@@ -64,6 +64,11 @@ class MLPRegression:
             raise InvalidInput(
                 f"the network can't use {', '.join(sorted(unknown)) or 'no feature at all'}; "
                 f"features are {', '.join(f.name for f in self.features)}"
+            )
+        if self.steps < 1 or self.batch < 2 or min(self.hidden, default=1) < 1:
+            raise InvalidInput(
+                f"a network needs steps >= 1, a batch >= 2 and hidden layers of units, got "
+                f"{self.steps}, {self.batch} and {self.hidden}"
             )
         if self.tolerance is not None and not 0 <= self.tolerance < np.inf:
             raise InvalidInput(f"the experts' tolerance must be >= 0, got {self.tolerance}")

@@ -1,6 +1,6 @@
 """A constraint as other software meets it: loaded, called on features, asked what it says.
 
-`ringfence.load` is this module's `load`. It needs numpy and safetensors, nothing else.
+`ringfence.load` and `ringfence.save` are this module's. They need numpy and safetensors only.
 """
 
 from __future__ import annotations
@@ -81,3 +81,21 @@ def load(folder: str | Path) -> SavedConstraint:
         interval=None if interval is None else {k: (v[0], v[1]) for k, v in interval.items()},
         provenance=document["provenance"],
     )
+
+
+def save(
+    constraint: Constraint,
+    folder: str | Path,
+    delta: float,
+    provenance: Mapping[str, Any] | None = None,
+    interval: files.Interval | None = None,
+) -> None:
+    """Write a constraint into a new folder, with the limit on an episode's cost under it."""
+    folder = Path(folder)
+    contents = files.to_bytes(constraint, delta, provenance or {}, interval)
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise InvalidInput(f"{folder}: it exists already; choose another folder") from None
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)

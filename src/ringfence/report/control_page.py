@@ -285,7 +285,7 @@ def _open(run: ControlRun) -> Markup | None:
     return section(
         "What the demonstrations leave open",
         tag("p", words),
-        tag("figure", control_svg.budgets(run), class_="card"),
+        tag("figure", control_svg.budgets(run), class_="card", style="max-width:660px"),
         name="open",
     )
 

@@ -92,4 +92,5 @@ def _finish(ax: Any, panel: Panel) -> None:
     ax.tick_params(length=0)
     if panel.limit is not None:
         ax.axhline(panel.limit, color=INK, linewidth=1.0, linestyle=":", label="limit")
-    ax.set_ylim(bottom=0.0 if ax.get_ylim()[0] < 0 else None)
+    if all(np.min(line.get_ydata()) >= 0 for line in ax.lines):
+        ax.set_ylim(bottom=0.0)

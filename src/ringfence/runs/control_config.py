@@ -135,12 +135,15 @@ class ControlGame:
 
 @dataclass(frozen=True)
 class CloneConfig:
-    """The policy that every solve begins from; steps = 0 begins from nothing."""
+    """The policy that every solve begins from; steps = 0 begins from nothing.
+
+    log_std: of its actions (None: the demonstrator's own noise, within bounds).
+    """
 
     steps: int = 5_000
     batch: int = 128
     learning_rate: float = 1e-3
-    log_std: float = -1.0
+    log_std: float | None = None
 
 
 @dataclass(frozen=True)

@@ -24,17 +24,24 @@ from ringfence.solvers.ppo import SMALLEST_STD, Params, PPOConfig, initial_param
 from ringfence.worlds.rollouts import OBSERVATION_CLIP, ContinuousTask, from_environment
 
 CLONING = 20  # its stream of random numbers
+#: Less noise than this finds nothing new, more (that of a noisy expert) does not walk.
+LOG_STD = (-2.0, -1.0)
 
 
 @dataclass(frozen=True)
 class CloningConfig:
-    """`steps` minibatches of `batch` transitions; log_std is the noise that PPO starts with."""
+    """`steps` minibatches of `batch` transitions.
+
+    log_std is the noise that PPO starts with; None: the demonstrator's own, as far as it lies
+    within LOG_STD. On 20 episodes of a velocity expert that earns 1666, the clone earns 1477
+    with the expert's noise (-2) and 21 with -0.7 (MuJoCo, seed 0).
+    """
 
     steps: int = 5_000
     batch: int = 128
     learning_rate: float = 1e-3
     hidden: tuple[int, ...] = (128, 128)
-    log_std: float = -0.7
+    log_std: float | None = -0.7
 
 
 def clone(
@@ -53,13 +60,18 @@ def clone(
     mean[-1], std[-1] = 0.0, 1.0  # the zeroed input's spread says nothing
     scaled = np.clip((x - mean) / std, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
     rng = np.random.default_rng([*seed, CLONING])
-    shape = PPOConfig(hidden=config.hidden, initial_log_std=config.log_std)
+    shape = PPOConfig(hidden=config.hidden, initial_log_std=config.log_std or 0.0)
     actor = initial_params(x.shape[1], actions.shape[1], shape, rng)["actor"]
     log_std = actor.pop("log_std")
+    # Demonstrations say nothing about the zeroed input. It is tens of metres under a position
+    # constraint, so with its random first weights the clone would not behave like one.
+    actor["w0"][-1] = 0.0
     order = rng.integers(len(x), size=(config.steps, config.batch)).astype(np.int32)
     fitted = _fit(actor, scaled, actions.astype(np.float32), order, config.learning_rate)
     if not all(np.isfinite(np.asarray(v)).all() for v in fitted.values()):
         raise InvalidInput("cloning did not stay finite: look at the demonstrations' values")
+    if config.log_std is None:
+        log_std = spread(fitted, scaled, actions)
     return {
         **{f"actor/{k}": np.asarray(v) for k, v in fitted.items()},
         "actor/log_std": log_std,
@@ -67,6 +79,12 @@ def clone(
         "norm/std": std,
         "norm/count": np.array(float(len(x))),
     }
+
+
+def spread(actor: Params, x: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.float32]:
+    """log of the actions' standard deviation around the actor's means, per action [a]."""
+    error = np.sqrt(np.square(np.asarray(network(actor, jnp.asarray(x))) - actions).mean(axis=0))
+    return np.clip(np.log(np.maximum(error, 1e-9)), *LOG_STD).astype(np.float32)
 
 
 def transitions(

@@ -776,7 +776,8 @@ def evaluate(
     deterministic: bool = False,
 ) -> list[Trajectory]:
     """Whole episodes of a saved policy, e.g. as demonstrations."""
-    collector = task.collector(CollectorSpec(min(episodes, 64), raw, seed))
+    copies = min(64, -(-episodes // 8) * 8)  # a simulator may want whole groups
+    collector = task.collector(CollectorSpec(copies, raw, seed))
     try:
         return collector.episodes(policy, episodes, deterministic, seed)
     finally:

@@ -75,7 +75,7 @@ def one(study: icl.Study, seed: int, command: str, ppo: PPOConfig, say: Say) -> 
     train = demos.tasks[0].train
     with only_driver(run):
         remove_partials(run)
-        start = clone(train, task, (seed, 0, 0), CloningConfig(hidden=ppo.hidden))
+        start = clone(train, task, (seed, 0, 0), CloningConfig(hidden=ppo.hidden, log_std=None))
         explorer = solver(run, world, replace(ppo, entropy_weight=ENTROPY), say)
 
         def episodes(solution: Solution) -> list[Trajectory]:

@@ -59,6 +59,7 @@ def learn(
     restricted: bool = True,
     player: str = "regression",
     temperature: float = SoftSolver.temperature,
+    iterations: int = ITERATIONS,
 ) -> Learned:
     """MT-ICL (Algorithm 3) on the given tasks, in memory."""
     F_c = TableClass(world.features, world.shape)
@@ -66,14 +67,14 @@ def learn(
         F_c = F_c.restricted(experts)
     T = float(world.horizon)
     chosen: ConstraintPlayer = (
-        Regression(F_c, T) if player == "regression" else ftrl(F_c, T, ITERATIONS)
+        Regression(F_c, T) if player == "regression" else ftrl(F_c, T, iterations)
     )
     solver = SoftSolver(temperature)
 
     def solve_all(problems: Sequence[Problem]) -> list[Solution]:
         return [solver(problem) for problem in problems]
 
-    return Learned(tuple(play(tasks, experts, solve_all, chosen, Rules(ITERATIONS))))
+    return Learned(tuple(play(tasks, experts, solve_all, chosen, Rules(iterations))))
 
 
 def exact_games(world: GridWorld) -> list[dict[str, Any]]:

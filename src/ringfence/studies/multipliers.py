@@ -6,7 +6,7 @@ The velocity expert under both, same seeds, same budget. The PID's trainings are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -33,6 +33,7 @@ from ringfence.studies.trainings import (
 
 METHODS: dict[str, Literal["pid", "gradient"]] = {"PID": "pid", "classical": "gradient"}
 COLUMNS = (
+    ("reached", ".0%"),
     ("overshoot", ".1f"),
     ("oscillation", ".2f"),
     ("share above", ".0%"),
@@ -80,7 +81,7 @@ def course(training: Training) -> Course:
     return Course(training.curves["env_steps"], columns)
 
 
-def behaviour(training: Training, limit: float) -> dict[str, float]:
+def behaviour(training: Training, limit: float) -> dict[str, float | None]:
     """How the cost went, and what the last policy does."""
     stochastic = training.summary["stochastic"]
     return {
@@ -91,31 +92,41 @@ def behaviour(training: Training, limit: float) -> dict[str, float]:
     }
 
 
-def course_figures(cost: Array, limit: float) -> dict[str, float]:
-    """Of an episode's cost [updates], smoothed: overshoot, oscillation, share above the limit.
+def course_figures(cost: Array, limit: float) -> dict[str, float | None]:
+    """Of an episode's cost [updates], smoothed, against its limit.
 
-    overshoot: its highest excess over the limit once it has reached it (0 if it never does);
-    oscillation: its standard deviation in the last half; share above: of all updates since it
-    first reached the limit, unsmoothed.
+    reached: the share of the training after which it first crosses the limit, from whichever
+    side it began on; overshoot: its highest excess from then on; both None if it never does.
+    oscillation: its standard deviation in the last half; share above: of all updates, unsmoothed.
     """
     level = smooth(cost)
-    reached = np.flatnonzero(level >= limit)
-    first = int(reached[0]) if len(reached) else len(level)
+    above = level > limit
+    crossed = np.flatnonzero(above != above[0])
+    first = int(crossed[0]) if len(crossed) else None
     return {
-        "overshoot": float((level[first:] - limit).max()) if len(reached) else 0.0,
+        "reached": None if first is None else (first + 1) / len(level),
+        "overshoot": None if first is None else max(0.0, float((level[first:] - limit).max())),
         "oscillation": float(level[len(level) // 2 :].std()),
-        "share above": float((cost[first:] > limit).mean()) if len(reached) else 0.0,
+        "share above": float((cost > limit).mean()),
     }
 
 
+def cell(values: Sequence[float | None], form: str) -> str:
+    """Mean and error over the seeds that have the figure."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "never"
+    return mean_and_error(known, form) + ("" if len(known) == len(values) else " (not in all)")
+
+
 def page(
-    study: Study, expert: Expert, rows: Mapping[str, list[dict[str, float]]], command: str
+    study: Study, expert: Expert, rows: Mapping[str, list[dict[str, float | None]]], command: str
 ) -> str:
     lines = []
     for name, of in rows.items():
         for seed, row in enumerate(of):
-            lines.append([name, str(seed), *[format(row[c], form) for c, form in COLUMNS]])
-        means = [mean_and_error([row[c] for row in of], form) for c, form in COLUMNS]
+            lines.append([name, str(seed), *[cell([row[c]], form) for c, form in COLUMNS]])
+        means = [cell([row[c] for row in of], form) for c, form in COLUMNS]
         lines.append([f"**{name}**", "mean", *means])
     ppo = study.ppo
     return (
@@ -127,10 +138,11 @@ def page(
                 f"{ppo.gain_d:g}; the classical one climbs {ppo.gradient_rate:g} per unit of cost "
                 f"and update. Both aim at {(1 - ppo.margin) * expert.delta:g}.",
                 f"The cost is that of the training's rollouts, smoothed over {SMOOTH} updates. "
-                "Overshoot: its highest excess over the limit once it has reached it. "
-                "Oscillation: its standard deviation in the last half. Share above: of the "
-                "updates since it first reached the limit, unsmoothed. Cost, reward and speed "
-                "are the last stochastic policy's.",
+                "Reached: the share of the training after which it first crosses the limit, "
+                "from whichever side it began on. Overshoot: its highest excess over the limit "
+                "from then on. Oscillation: its standard deviation in the last half. Share "
+                "above: of all updates, unsmoothed. Cost, reward and speed are the last "
+                "stochastic policy's.",
                 markdown(["multiplier", "seed", *[name for name, _ in COLUMNS]], lines),
                 "![cost and multiplier over steps](multipliers.png)",
             ]

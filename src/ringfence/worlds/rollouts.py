@@ -481,8 +481,9 @@ class _Recorder:
 def check_finite(chunk: Chunk, cost: Array, first_step: int) -> None:
     """Raise SolverFailed that names the first quantity that is not finite, and its step."""
     copies = chunk.rewards.shape[1]
+    found = []
     for name, values in (
-        ("observation", chunk.inputs),
+        ("observation", chunk.inputs[..., :-1]),  # the last input is a feature's raw value
         ("reward", chunk.rewards),
         ("feature", chunk.features),
         ("cost", cost),
@@ -490,10 +491,13 @@ def check_finite(chunk: Chunk, cost: Array, first_step: int) -> None:
         bad = ~np.isfinite(values)
         if bad.any():
             t, n = (int(i) for i in np.argwhere(bad)[0][:2])
-            raise SolverFailed(
-                f"{name} is {float(values[bad][0])} at environment step "
-                f"{first_step + t * copies + n} (copy {n}): training stopped"
-            )
+            found.append((t * copies + n, name, float(values[bad][0])))
+    if found:
+        step, name, value = min(found, key=lambda entry: entry[0])
+        raise SolverFailed(
+            f"{name} is {value} at environment step {first_step + step} (copy {step % copies}): "
+            "training stopped"
+        )
 
 
 def check_task(task: ContinuousTask, features: Sequence[Feature]) -> None:
