@@ -431,6 +431,11 @@ def _control_game(one: Parser) -> None:
         "--start-share", type=float, default=0.0, help="of episodes begin at demonstrated states"
     )
     group.add_argument("--clone-steps", type=int, help="0: no cloning (default: 5000)")
+    group.add_argument(
+        "--carry",
+        choices=("nothing", "critics", "policy"),
+        help="what a solve takes over from the iteration before it",
+    )
 
 
 def _solver(one: Parser, kinds: tuple[str, ...]) -> None:

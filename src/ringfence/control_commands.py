@@ -144,7 +144,8 @@ def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstration
     ppo: dict[str, Any] = {**ITERATION, "start_share": options.start_share}
     if options.steps is not None:
         ppo["env_steps"] = options.steps
-    clone = CloneConfig() if options.clone_steps is None else CloneConfig(options.clone_steps)
+    cloning = {"steps": options.clone_steps, "carry": options.carry}
+    clone = CloneConfig(**{name: value for name, value in cloning.items() if value is not None})
     world = ControlWorld(options.world, full_state=options.full_state, truth=options.truth or "")
     config = ControlConfig(
         options.command_line, options.seed, world, ControlDemos(), game, clone, PPOConfig(**ppo)

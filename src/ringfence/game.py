@@ -12,12 +12,14 @@ prints nothing, and no truth ever reaches it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ringfence.constraints.player import ConstraintPlayer
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, SolveAll, Start, Task
+
+Begin = Callable[[int, Solution | None], Start | None]
 
 #: Of a learner whose multiplier is 0, where data are weighted by multipliers: if all are 0, all
 #: weigh the same.
@@ -65,33 +67,33 @@ def play(
     player: ConstraintPlayer,
     rules: Rules,
     seed: int = 0,
-    starts: Sequence[Start | None] | None = None,
+    begin: Begin | None = None,
 ) -> Iterator[Record]:
     """Play ICL (rules.multi_task False) or MT-ICL, yielding a record per iteration.
 
-    starts [K]: where each task's policy player begins, afresh in every iteration.
+    begin: where a policy player starts, from its task's number and its last solution.
     """
     if len(tasks) != len(experts) or not tasks:
         raise InvalidInput(f"{len(tasks)} tasks need as many experts, got {len(experts)}")
-    starts = starts or [None] * len(tasks)
+    solutions: tuple[Solution | None, ...] = (None,) * len(tasks)
     c = player.initial()
     history: list[tuple[Behaviour, ...]] = []
     for i in range(1, rules.iterations + 1):
         # Policy players: pi_i^k, lam_i^k <- CRL(r^k, c_i, delta).
         deltas = tuple(limit(rules, i, pi_E, c) for pi_E in experts)
         problems = [
-            Problem(task, c, delta, start, seed=(seed, i, k))
-            for k, (task, delta, start) in enumerate(zip(tasks, deltas, starts, strict=True))
+            Problem(task, c, delta, begin(k, last) if begin else None, seed=(seed, i, k))
+            for k, (task, delta, last) in enumerate(zip(tasks, deltas, solutions, strict=True))
         ]
-        solutions = tuple(solve_all(problems))
-        learners = tuple(solution.behaviour for solution in solutions)
-        history.append(weigh(solutions) if rules.weighted else learners)
+        solutions = solved = tuple(solve_all(problems))
+        learners = tuple(solution.behaviour for solution in solved)
+        history.append(weigh(solved) if rules.weighted else learners)
 
         # Constraint player, no-regret:
         # c_{i+1} <- argmax_c 1/(TK) sum_{j<=i} sum_k J(pi_j^k, c) - J(pi_E^k, c) - R(c).
         c_next = player.update(experts, history)
         best_payoff = player.best_payoff(experts, learners)
-        yield Record(i, c, deltas, solutions, best_payoff, c_next)
+        yield Record(i, c, deltas, solved, best_payoff, c_next)
         if best_payoff <= rules.epsilon:
             return
         c = c_next

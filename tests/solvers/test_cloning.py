@@ -9,7 +9,7 @@ from random_policies import policy_for
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.objects import Problem, Trajectory
-from ringfence.solvers.cloning import CloningConfig, clone
+from ringfence.solvers.cloning import CloningConfig, clone, renormalised
 from ringfence.solvers.ppo import PPOConfig, evaluate, first_learner
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.rollouts import Actor
@@ -124,3 +124,12 @@ def test_a_clone_is_as_noisy_as_its_demonstrator() -> None:
     std = np.exp(start["actor/log_std"])
     np.testing.assert_allclose(std[:6], [0.15, 0.3] * 3, rtol=0.15)
     np.testing.assert_allclose(std[6:], np.exp([-2.0, -1.0]), rtol=1e-5)
+
+
+def test_another_normalisation_is_the_same_actor() -> None:
+    task, rng = AntTask(), np.random.default_rng(2)
+    start = clone(demonstrations(), task, (0,), CloningConfig(steps=20))
+    n = task.observation_dim + 1
+    moved = renormalised(start, rng.normal(size=n), rng.uniform(0.5, 2, n))
+    inputs = rng.normal(size=(50, n))
+    np.testing.assert_allclose(Actor(moved).mean(inputs), Actor(start).mean(inputs), atol=1e-5)

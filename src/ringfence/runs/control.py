@@ -53,7 +53,7 @@ from ringfence.runs.folder import Event, OnEvent, only_driver, read_demos, telle
 from ringfence.runs.train import Clock
 from ringfence.selection import select
 from ringfence.solvers import ppo
-from ringfence.solvers.cloning import CloningConfig, clone
+from ringfence.solvers.cloning import CloningConfig, clone, renormalised
 from ringfence.worlds.rollouts import ContinuousTask
 
 #: The iteration number, in seed paths, of what happens before the game.
@@ -233,7 +233,13 @@ class _Drive:
         )
         records, rows = [], []
         for record in play(
-            sides.tasks, sides.train, self.solve_all, player, rules, self.config.seed, starts
+            sides.tasks,
+            sides.train,
+            self.solve_all,
+            player,
+            rules,
+            self.config.seed,
+            lambda k, last: follow(self.config.clone.carry, starts[k], last),
         ):
             records.append(record)
             ledger = [self.names[(self.config.seed, record.i, k)] for k in range(len(starts))]
@@ -368,6 +374,17 @@ class _Drive:
         delta = max(J(pi_E, c) for pi_E in self.sides.train)
         pairs = None if interval is None else interval["parameters"]
         write_folder(place, constraint_files.to_bytes(c, delta, provenance, pairs))
+
+
+def follow(carry: str, cloned: Start | None, last: Solution | None) -> Start | None:
+    """Where a solve begins: at the clone, and with what it takes over from the last solve."""
+    if last is None or carry == "nothing":
+        return cloned
+    if carry == "policy" or cloned is None:
+        return {**last.policy, "lam": np.array(last.lam)}
+    norm = last.policy["norm/mean"], last.policy["norm/std"]
+    critics = {name: a for name, a in last.policy.items() if name.startswith("critic/")}
+    return {**renormalised(cloned, *norm), **critics, "norm/count": last.policy["norm/count"]}
 
 
 def make_control_solver(

@@ -137,13 +137,16 @@ class ControlGame:
 class CloneConfig:
     """The policy that every solve begins from; steps = 0 begins from nothing.
 
-    log_std: of its actions (None: the demonstrator's own noise, within bounds).
+    log_std: of its actions (None: the demonstrator's own noise, within bounds). carry: what a
+    solve takes over from the iteration before: nothing, the critics (the paper's), or the policy
+    with all that belongs to it (then the clone is for the first iteration only).
     """
 
     steps: int = 5_000
     batch: int = 128
     learning_rate: float = 1e-3
     log_std: float | None = None
+    carry: Literal["nothing", "critics", "policy"] = "critics"
 
 
 @dataclass(frozen=True)

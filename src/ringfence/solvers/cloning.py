@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 from ringfence.errors import InvalidInput
 from ringfence.objects import Trajectory
 from ringfence.solvers.ppo import SMALLEST_STD, Params, PPOConfig, initial_params, network
-from ringfence.worlds.rollouts import OBSERVATION_CLIP, ContinuousTask, from_environment
+from ringfence.worlds.rollouts import (
+    OBSERVATION_CLIP,
+    Arrays,
+    ContinuousTask,
+    from_environment,
+)
 
 CLONING = 20  # its stream of random numbers
 #: Less noise than this finds nothing new, more (that of a noisy expert) does not walk.
@@ -84,7 +89,25 @@ def clone(
 def spread(actor: Params, x: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.float32]:
     """log of the actions' standard deviation around the actor's means, per action [a]."""
     error = np.sqrt(np.square(np.asarray(network(actor, jnp.asarray(x))) - actions).mean(axis=0))
-    return np.clip(np.log(np.maximum(error, 1e-9)), *LOG_STD).astype(np.float32)
+    log_std: NDArray[np.float32] = np.clip(np.log(error + 1e-9), *LOG_STD).astype(np.float32)
+    return log_std
+
+
+def renormalised(start: Arrays, mean: NDArray[Any], std: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """The same actor for inputs that are normalised by `mean` and `std` [o + 1].
+
+    w0 (x - m) / s + b0 = w0' (x - m') / s' + b0' with w0' = w0 s' / s and
+    b0' = b0 + w0 (m' - m) / s: exact but for the cut-off of far inputs.
+    """
+    w0, b0 = (np.asarray(start[f"actor/{k}"], np.float64) for k in ("w0", "b0"))
+    shift = (mean - start["norm/mean"]) / start["norm/std"]
+    moved = {
+        "actor/w0": (w0 * (std / start["norm/std"])[:, None]).astype(np.float32),
+        "actor/b0": (b0 + shift @ w0).astype(np.float32),
+        "norm/mean": mean,
+        "norm/std": std,
+    }
+    return {**start, **moved}
 
 
 def transitions(

@@ -503,7 +503,8 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     opt_state = {name: adam.init(cast(Any, arrays)) for name, arrays in params.items()}
     scale = np.array([[0.0, 0.0], [1.0, 1.0]], np.float32)
     scale = start.get("critic/scale", scale).astype(np.float32)
-    return Learner(params, opt_state, scale, statistics, Multiplier(lam=config.initial_lam))
+    lam = float(start.get("lam", config.initial_lam))
+    return Learner(params, opt_state, scale, statistics, Multiplier(lam, integral=lam))
 
 
 def learn(
