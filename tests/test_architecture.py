@@ -19,6 +19,8 @@ MAY_IMPORT = {
     "constraints": {"errors", "objects", "constraints"},
     "demos": {"disk", "errors", "objects"},
     "demo_checks": {"errors", "objects", "demos"},
+    "logs": {"errors", "objects"},
+    "saturation": {"errors", "objects", "constraints", "demo_checks"},
     "solvers": {"disk", "errors", "objects", "worlds.finite", "worlds.rollouts", "solvers"},
     "game": {"errors", "objects", "constraints.player"},
     "selection": {"errors", "objects", "game"},

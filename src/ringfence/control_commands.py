@@ -21,12 +21,15 @@ from ringfence.runs.control_config import (
     ControlGame,
     ControlWorld,
     read_user,
+    solve_settings,
 )
 from ringfence.runs.control_demos import ExpertSettings, load_policy, roll_out, train_experts
 from ringfence.runs.folder import refuse_existing
 from ringfence.solvers.ppo import PPOConfig
 from ringfence.worlds import named
 
+#: Of an expert's training.
+EXPERT_STEPS = 1_000_000
 #: Where an option of the command line is an entry of a section.
 GAME = (
     *("method", "player", "expert_budget", "tolerance", "iterations", "epsilon"),
@@ -204,8 +207,9 @@ def demos_make(options: Namespace) -> None:
         keep_saturated=options.keep_saturated,
         seed=options.seed,
     )
-    make(world, settings, PPOConfig(env_steps=options.steps or 1_000_000), options.out,
-         options.policy)  # fmt: skip
+    ppo = solve_settings(options.config) if options.config else PPOConfig()
+    ppo = replace(ppo, env_steps=options.steps or EXPERT_STEPS)
+    make(world, settings, ppo, options.out, options.policy)
     print(f"saved to {options.out}")
 
 

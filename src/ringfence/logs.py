@@ -11,7 +11,7 @@ An .npz file holds n episodes, one after the other, N = sum(lengths) steps in al
     info/KEY      [N]        optional: info[KEY] after each step, for features that are read there
     seeds         [n]        optional: of each episode's reset; without them nothing is replayed
 
-Pickled arrays are refused. A Minari dataset has all of this under its own names.
+Only plain arrays of numbers are read. A Minari dataset has all of this under its own names.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ def read_npz(path: Path) -> list[Log]:
 
 def _arrays(path: Path) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(path) as file:
             return {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as problem:
         raise InvalidInput(
-            f"{path}: can't be read as .npz without pickled objects ({problem}); write it with "
-            "np.savez and plain arrays of numbers"
+            f"{path}: can't be read as .npz of plain arrays ({type(problem).__name__}); write "
+            "it with np.savez and arrays of numbers"
         ) from None
 
 

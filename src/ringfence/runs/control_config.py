@@ -212,6 +212,11 @@ def user_document(path: Path) -> dict[str, Any]:
     return document
 
 
+def solve_settings(path: Path) -> PPOConfig:
+    """The [ppo] of a user's file for a solve on its own, outside of a game."""
+    return configs.section(path, user_document(path), "ppo", PPOConfig)
+
+
 def from_document(path: Path, document: Mapping[str, Any]) -> ControlConfig:
     """The configuration in a document; what it leaves out has its default."""
     allowed = {"schema", "command", "seed", *SECTIONS}

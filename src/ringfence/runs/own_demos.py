@@ -227,10 +227,13 @@ def features_of(task: GymTask, log: Log, done: Replay | None) -> Array:
         return given
     if computed is not None:
         return computed
+    found = []
     for k, column in enumerate(columns):
-        if column is None and done is not None:
-            columns[k] = done.features[:, k]
-        elif column is None:
+        if column is not None:
+            found.append(column)
+        elif done is not None:
+            found.append(done.features[:, k])
+        else:
             name = task.features[k].name
             key = task.sources.get(name, name)
             raise InvalidInput(
@@ -238,7 +241,7 @@ def features_of(task: GymTask, log: Log, done: Replay | None) -> Array:
                 f"(it has {', '.join(log.infos) or 'none'}) and can't be replayed; record it, or "
                 "the seeds of the resets, or declare it by column or function"
             )
-    phi = np.column_stack(columns)
+    phi = np.column_stack(found)
     if not np.isfinite(phi).all():
         raise InvalidInput(f"{log.label}: a feature is not finite; repair or drop the episode")
     return phi
