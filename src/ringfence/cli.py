@@ -301,12 +301,13 @@ def _reproduce_and_bench(sub: Any) -> None:
         "experiment",
         choices=(
             *("grid", "unseen", "experts", "multipliers", "resets"),
-            *("velocity", "position", "noisy", "baselines"),
+            *("velocity", "position", "noisy", "baselines", "cheetah"),
         ),
         help="grid: the paper's maze, exactly; unseen: tasks never seen, in random mazes too; "
         "experts: constrained RL on the Ant; multipliers: PID against the classical one; resets: "
         "episodes that start at an expert's states; velocity, position: single-task ICL on the "
-        "Ant; noisy: both with noisy experts; baselines: Chou et al.'s method on both",
+        "Ant; noisy: both with noisy experts; baselines: Chou et al.'s method on both; "
+        "cheetah: a velocity limit in Gymnasium's HalfCheetah",
     )
     _icl_study(one)
     one.add_argument(

@@ -357,7 +357,12 @@ def reproduce(options: Namespace) -> None:
 
         control_commands.reproduce(options, seeds)
         return
-    if options.experiment == "unseen":
+    if options.experiment == "cheetah":
+        from ringfence.studies import cheetah
+
+        out = options.out or Path("results/cheetah")
+        cheetah.reproduce(cheetah.Study(seeds), out, options.command_line, print)
+    elif options.experiment == "unseen":
         from ringfence.studies import unseen_report
 
         require_workers(options.workers)
