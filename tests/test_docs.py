@@ -1,8 +1,8 @@
 """The pages' code runs, in order, and prints what the pages say; their links lead somewhere.
 
 A ```python block runs in its page's namespace (one that begins with "# name.py" is written to
-that file, as a ```toml block is); a ```text block after it is what it prints, "..." standing for anything. In a
-```console block each "$ ringfence ..." runs, and the lines after it are its output.
+that file, as a ```toml block is); a ```text block after it is what it prints, "..." standing for
+anything. In a ```console block each "$ ringfence ..." runs, and the lines after it are its output.
 """
 
 from __future__ import annotations

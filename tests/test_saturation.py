@@ -5,7 +5,7 @@ import pytest
 
 from ringfence.constraints.template import parse_template
 from ringfence.objects import Feature, Trajectory
-from ringfence.saturation import coverage, disagreement, edges, saturation, standing_apart
+from ringfence.saturation import coverage, edges, press, saturation, standing_apart
 
 SPEED = (Feature("speed", "m/s"),)
 UP, DOWN = (parse_template(text, SPEED) for text in ("speed <= ?", "speed >= ?"))
@@ -40,12 +40,24 @@ def test_drivers_at_one_limit_are_saturated_and_drivers_of_their_own_pace_are_no
     assert "don't look saturated" in found.message
 
 
-def test_disagreement_has_no_unit() -> None:
+def test_a_driver_who_sways_freely_is_not_saturated() -> None:
+    rng = np.random.default_rng(0)
+    runs = [
+        Trajectory(t.observations, t.actions, t.rewards, 1 + 0.4 * rng.normal(size=(200, 1)), False)
+        for t in episodes([1.0] * 10)
+    ]
+    assert press(UP, runs, 2.0).disagreement < 0.5
+    assert saturation(UP, "t", runs, 2.0).severity == "warning"
+
+
+def test_the_figures_have_no_unit() -> None:
     runs = episodes(np.linspace(0.4, 1.2, 20))
     scaled = [
         Trajectory(t.observations, t.actions, t.rewards, 50 * t.features, False) for t in runs
     ]
-    assert disagreement(UP, scaled, 0.0) == pytest.approx(disagreement(UP, runs, 0.0))
+    one, two = press(UP, runs, 0.0), press(UP, scaled, 0.0)
+    assert two.disagreement == pytest.approx(one.disagreement)
+    assert two.distance == pytest.approx(one.distance)
 
 
 @pytest.mark.parametrize(("template", "sign"), [(UP, 1.0), (DOWN, -1.0)])

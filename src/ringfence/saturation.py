@@ -2,17 +2,25 @@
 
 For a class with one unknown, each episode has an *edge*: the tightest parameter under which the
 episode costs no more than the experts' budget. Demonstrators whom one shared limit holds back,
-and who use their budget up, all have their edge there. So the edges' disagreement,
+and who use their budget up, all have their edge there, and spend their time there. In units of
+the spread, the 95% - 5% quantile of the values of all steps:
 
-    (90% - 10% quantile of the edges) / (95% - 5% quantile of the values of all steps),
+    disagreement = (90% - 10% quantile of the edges) / spread
+    distance     = |median edge - median value| / spread
 
-is near 0, because the values vary within each episode while the edges don't vary between them;
-it is near 1 where every demonstrator keeps a pace of their own below the limit.
+Disagreement is near 1 where every demonstrator keeps a pace of their own below the limit.
+Distance is about 0.5 where a demonstrator sways freely, so that the edge is only the tail of it.
+Neither can tell one steady slow demonstrator from a lower limit: nothing in the data can.
+
+Measured, with a budget of 20 per 1000 steps (disagreement, distance): the Ant's experts at 0.75
+m/s 0.04, 0.01; HalfCheetah's at 1.37 m/s 0.03, 0.08; HalfCheetahs whose training stopped far
+above their limit 0.07 to 0.08, 0.49 to 0.50.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,8 +31,9 @@ from ringfence.objects import Array, Feature, Trajectory, behaviour_of
 
 #: An episode's budget per step where none is stated: the paper's 20 in 1000 steps.
 CONVENTION = 0.02
-#: Experts are saturated up to this disagreement.
-AGREE = 0.5
+#: Experts are saturated up to this disagreement and this distance. With a budget of 0 the edge is
+#: the single farthest step, which lies apart even if demonstrators press.
+AGREE, NEAR, NEAR_FARTHEST = 0.5, 0.25, 1.0
 #: Cells per feature in which coverage is counted.
 CELLS = 10
 
@@ -49,12 +58,28 @@ def loosens(template: Template, trajectories: Sequence[Trajectory]) -> float:
     return -float(np.sign(pi.visits @ template.psi(pi.features)[:, 0])) or 1.0
 
 
-def disagreement(template: Template, trajectories: Sequence[Trajectory], budget: float) -> float:
-    """How much of what the demonstrators vary in is where they stop, about 0 to 1."""
-    own = edges(template, trajectories, budget)
-    low, high = np.quantile(own, [0.1, 0.9])
-    bottom, top = np.quantile(critical(template, trajectories), [0.05, 0.95])
-    return float((high - low) / max(top - bottom, high - low, 1e-300))
+@dataclass(frozen=True)
+class Press:
+    """How demonstrators stand to their edges [10%, 50%, 90% quantiles]."""
+
+    edges: tuple[float, float, float]
+    disagreement: float
+    distance: float
+
+    def saturated(self, budget: float) -> bool:
+        near = NEAR if budget > 0 else NEAR_FARTHEST
+        return self.disagreement <= AGREE and self.distance <= near
+
+
+def press(template: Template, trajectories: Sequence[Trajectory], budget: float) -> Press:
+    low, edge, high = np.quantile(edges(template, trajectories, budget), [0.1, 0.5, 0.9])
+    bottom, middle, top = np.quantile(critical(template, trajectories), [0.05, 0.5, 0.95])
+    spread = max(float(top - bottom), 1e-9 * abs(float(edge)), 1e-300)
+    return Press(
+        (float(low), float(edge), float(high)),
+        float(high - low) / spread,
+        abs(float(edge - middle)) / spread,
+    )
 
 
 def saturation(
@@ -65,18 +90,19 @@ def saturation(
     if len(trajectories) < SMALLEST_GROUP:
         word = f"not checked: {len(trajectories)} episodes, {SMALLEST_GROUP} are needed"
         return Finding("note", where, word)
-    own, share = edges(template, trajectories, budget), disagreement(template, trajectories, budget)
-    low, high = np.quantile(own, [0.1, 0.9])
+    found = press(template, trajectories, budget)
     said = (
-        f"with a budget of {budget:g} per episode, episodes stop at {low:.4g} to {high:.4g} "
-        f"({template.text}); disagreement {share:.2f}"
+        f"with a budget of {budget:g} per episode, episodes stop at {found.edges[0]:.4g} to "
+        f"{found.edges[2]:.4g} ({template.text}); disagreement {found.disagreement:.2f}, distance "
+        f"{found.distance:.2f}"
     )
-    if share <= AGREE:
+    if found.saturated(budget):
         return Finding("ok", where, f"the experts look saturated: {said}")
     return Finding(
         "warning",
         where,
-        f"the experts don't look saturated: {said}, above {AGREE:g}. Who does not press against a "
+        f"the experts don't look saturated: {said} (at most {AGREE:g} and "
+        f"{NEAR if budget > 0 else NEAR_FARTHEST:g}). Who does not press against a "
         "limit does not show where it is: what is learned says only what they did. Get "
         "demonstrations of a task that pays for going to the limit",
     )

@@ -28,6 +28,7 @@ from ringfence.runs.control_demos import ExpertSettings, roll_out, train_experts
 from ringfence.runs.files import write_file, write_json
 from ringfence.runs.own_check import Examined, examine
 from ringfence.solvers.ppo import PPOConfig
+from ringfence.studies.icl_tables import TIMES, note_time
 from ringfence.studies.tables import markdown
 
 Say = Callable[[str], None]
@@ -84,15 +85,17 @@ def reproduce(study: Study, out: Path, command: str, say: Say) -> None:
     write_file(study.toml, study.file.encode())
     for seed in range(study.seeds):
         say(f"cheetah, seed {seed}")
-        write_json(out / f"seed-{seed}.json", one(study, seed))
+        found, seconds = one(study, seed)
+        write_json(out / f"seed-{seed}.json", found)
+        note_time(out, seed, seconds)
         write_table(study, out, command)
     say("cheetah, demonstrators who keep their own pace")
     write_json(out / "slow.json", slow(study))
     write_table(study, out, command)
 
 
-def one(study: Study, seed: int) -> dict[str, Any]:
-    """A seed's demonstrators, their check and the game."""
+def one(study: Study, seed: int) -> tuple[dict[str, Any], float]:
+    """A seed's demonstrators, their check and the game; and the seconds of the game."""
     place = study.runs / f"demos-seed-{seed}"
     made(study, place, LIMIT, study.expert_steps, 20, 10, seed)
     run = study.runs / f"seed-{seed}"
@@ -101,18 +104,20 @@ def one(study: Study, seed: int) -> dict[str, Any]:
     assert examined.demos is not None, examined.errors
     if not run.exists():
         control.create(run, config, examined.demos)
-    with ControlProgress() as progress:
-        summary = control.drive(run, progress)
+    if not (run / "summary.json").is_file():
+        with ControlProgress() as progress:
+            control.drive(run, progress)
+    summary = json.loads((run / "summary.json").read_text())
     seconds = float(json.loads((run / "timing.json").read_text())["seconds"])
-    return {
+    found = {
         **verdict(examined),
         **truth_of(examined.demos),
         **learned(summary),
         "seed": seed,
-        "seconds": seconds,
         "env_steps": summary["env_steps"],
         "versions": summary["versions"],
     }
+    return found, seconds
 
 
 def configuration(study: Study, demos_folder: Path, seed: int) -> ControlConfig:
@@ -200,8 +205,12 @@ COLUMNS = (
 
 def write_table(study: Study, out: Path, command: str) -> None:
     """table.md, from what is there; what was not run is called so."""
-    rows = [_row(f"seed {n}", out / f"seed-{n}.json") for n in range(study.seeds)]
-    rows.append(_row("own paces", out / "slow.json"))
+    times = json.loads((out / TIMES).read_text()) if (out / TIMES).is_file() else {}
+    rows = [
+        _row(f"seed {n}", out / f"seed-{n}.json", times.get(f"seed-{n}", 0.0))
+        for n in range(study.seeds)
+    ]
+    rows.append(_row("own paces", out / "slow.json", 0.0))
     lines = [
         "# HalfCheetah-v5: from demonstrations to a limit",
         "",
@@ -218,7 +227,7 @@ def write_table(study: Study, out: Path, command: str) -> None:
     write_file(out / "table.md", ("\n".join(lines) + "\n").encode())
 
 
-def _row(name: str, path: Path) -> list[str]:
+def _row(name: str, path: Path, seconds: float) -> list[str]:
     if not path.is_file():
         return [name, "not run", *[""] * (len(COLUMNS) - 2)]
     d = json.loads(path.read_text())
@@ -234,5 +243,5 @@ def _row(name: str, path: Path) -> list[str]:
         f"{low:.4f} to {high:.4f}",
         f"{d['error']:.2%}",
         rewards,
-        f"{d['seconds'] / 60:.1f}",
+        f"{seconds / 60:.1f}",
     ]
