@@ -89,6 +89,7 @@ def test_every_package_is_checked_or_stands_above() -> None:
         "cli",
         "commands",
         "control_commands",
+        "own",
         "progress",
         "bench",
         "bench_crl",

@@ -359,7 +359,9 @@ def reproduce(options: Namespace) -> None:
         return
     if options.experiment == "cheetah":
         from ringfence.studies import cheetah
+        from ringfence.worlds.warnings_once import warn_once
 
+        warn_once()
         out = options.out or Path("results/cheetah")
         cheetah.reproduce(cheetah.Study(seeds), out, options.command_line, print)
     elif options.experiment == "unseen":

@@ -27,6 +27,7 @@ from ringfence.runs.control_demos import ExpertSettings, load_policy, roll_out, 
 from ringfence.runs.folder import refuse_existing
 from ringfence.solvers.ppo import PPOConfig
 from ringfence.worlds import named
+from ringfence.worlds.warnings_once import warn_once
 
 #: Of an expert's training.
 EXPERT_STEPS = 1_000_000
@@ -49,6 +50,12 @@ def learn(options: Namespace) -> None:
     finish(out)
 
 
+def ready() -> None:
+    """For anyone's environments: modules of the working directory, warnings said once."""
+    named.from_working_directory()
+    warn_once()
+
+
 def own(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
     """The user's file with its demonstrations, after every check: none fails during training."""
     config = from_file(options)
@@ -66,7 +73,7 @@ def own(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
 
 def demos_check(options: Namespace) -> None:
     """`ringfence demos check my.toml`: every check, in words."""
-    named.from_working_directory()
+    ready()
     config = read_user(options.demos, options.command_line, 0)
     examined = own_check.examine(config, options.demos.parent)
     for finding in examined.findings:
@@ -83,7 +90,7 @@ def transfer(options: Namespace) -> None:
     """`ringfence transfer CONSTRAINT --task my.toml`."""
     from ringfence.commands import free_name
 
-    named.from_working_directory()
+    ready()
     world, ppo = control_transfer.read_task(options.task)
     if options.steps is not None:
         ppo = replace(ppo, env_steps=options.steps)
@@ -102,7 +109,7 @@ def transfer(options: Namespace) -> None:
 
 def finish_transfer(out: Path) -> None:
     """Train a transfer to its end, and tell what came of it."""
-    named.from_working_directory()
+    ready()
     with ControlProgress() as progress:
         s = control_transfer.drive(out, progress)
     print(f"{s['task']} under {s['constraint']['description']}, {s['episodes']} episodes")
@@ -125,7 +132,7 @@ def tell_violations(name: str, prefix: str, s: dict[str, Any]) -> None:
 
 def from_file(options: Namespace) -> ControlConfig:
     """The user's file; its "module:function" are found from the working directory."""
-    named.from_working_directory()
+    ready()
     return read_user(options.config, options.command_line, options.seed)
 
 

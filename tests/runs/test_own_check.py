@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import own_cart
+import ringfence
 from ringfence.cli import main
 from ringfence.runs.control_config import read_user
 from ringfence.runs.own_check import Examined, examine
@@ -103,6 +104,15 @@ def test_tasks_with_logs_of_their_own_make_one_set(tmp_path: Path) -> None:
     assert found.demos is not None, found.errors
     assert [d.task for d in found.demos.tasks] == ["a", "b"]
     assert "2 tasks take the same steps" in words(found, "dynamics")
+
+
+def test_a_python_call_learns_what_the_command_does(tmp_path: Path) -> None:
+    path = own_cart.write(tmp_path)
+    assert {f.severity for f in ringfence.check_file(path)} == {"ok"}
+    c = ringfence.learn_file(path, tmp_path / "run")
+    assert c is not None
+    assert c.delta == pytest.approx(0.5)  # the stated budget, used up under the tightest limit
+    assert c.describe().startswith("speed <= 0.68")
 
 
 def test_a_learned_limit_travels_to_a_new_task(tmp_path: Path, monkeypatch, capsys) -> None:

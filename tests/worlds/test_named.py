@@ -48,3 +48,12 @@ def test_a_task_is_described_the_same_in_every_process() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=here, check=True
     )
     assert other.stdout.strip() == repr(task)
+
+
+def test_a_simulators_warning_is_said_once() -> None:
+    code = (
+        "from ringfence.worlds.warnings_once import warn_once; import mujoco; warn_once(); "
+        "warn = mujoco.get_mju_user_warning(); [warn(x) for x in ('one', 'one', 'two')]"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stderr.splitlines() == ["MuJoCo: one", "MuJoCo: two"]

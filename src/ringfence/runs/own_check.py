@@ -63,9 +63,10 @@ def _examine(config: ControlConfig, base: Path, findings: list[Finding]) -> Demo
         demos = demonstrations.load(base / config.demos.path)
     control.check(replace(config, demos=ControlDemos()), demos)
     findings.append(Finding("ok", "demonstrations", _counts(demos)))
-    findings += lengths(tasks, demos.tasks)
+    sides = control.make_sides(config, demos)
+    findings += lengths(tasks, sides.demos)
     findings += demo_checks.check(demos)
-    findings += of_the_class(config, tasks, demos)
+    findings += of_the_class(config, tasks, sides.demos)
     return demos
 
 
@@ -163,24 +164,21 @@ def lengths(tasks: Sequence[ContinuousTask], every: Sequence[TaskDemos]) -> list
 
 
 def of_the_class(
-    config: ControlConfig, tasks: Sequence[ContinuousTask], demos: Demonstrations
+    config: ControlConfig, tasks: Sequence[ContinuousTask], every: Sequence[TaskDemos]
 ) -> list[Finding]:
     """What the demonstrations say to the class of constraints: coverage, outliers, saturation."""
     features = tasks[0].features
     used = used_features(config.game, features)
     columns = [n for n, f in enumerate(features) if f.name in used]
-    trajectories = [t for d in demos.tasks for t in d.train]
+    trajectories = [t for d in every for t in d.train]
     points = np.concatenate([t.features for t in trajectories])
     found = coverage(points[:, columns], [features[n] for n in columns])
     template = make_template(config.game, features)
     if template is None or len(template.names) != 1:
         word = "not checked: the criterion is for classes with one unknown, such as 'speed <= ?'"
         return [*found, Finding("note", "saturation", word)]
-    game = config.game
-    known = game.player == "payoff"
-    budget = game.expert_budget if known else CONVENTION * tasks[0].horizon
-    labelled = [(f"{d.task}, {n}", t) for d in demos.tasks for n, t in enumerate(d.train)]
+    stated = config.game.player == "payoff"
+    budget = config.game.expert_budget if stated else CONVENTION * tasks[0].horizon
+    labelled = [(f"{d.task}, {n}", t) for d in every for n, t in enumerate(d.train)]
     found += standing_apart(template, labelled, budget)
-    for d in demos.tasks:
-        found.append(saturation(template, d.task, d.train, budget))
-    return found
+    return found + [saturation(template, d.task, d.train, budget) for d in every]

@@ -51,6 +51,7 @@ player = "payoff"
 expert_budget = 20.0
 iterations = 2
 buffer = 0.0
+probe = false
 
 [ppo]
 env_steps = 150_000
@@ -69,8 +70,8 @@ class Study:
 
     seeds: int = 3
     file: str = FILE
-    expert_steps: int = 600_000
-    slow_steps: int = 300_000
+    expert_steps: int = 500_000
+    slow_steps: int = 150_000
     runs: Path = field(default_factory=lambda: Path("runs/reproduce-cheetah"))
 
     @property
