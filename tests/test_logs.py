@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,28 @@ def test_a_minari_folder_is_read_with_its_seeds(tmp_path: Path) -> None:
         assert found[0].seed == 11
         assert found[0].terminated
         assert found[0].features is not None
+
+
+def test_a_minari_id_is_looked_up_where_minari_keeps_its_datasets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    t = Trajectory(np.zeros((3, 1)), np.zeros((2, 1)), np.ones(2), np.ones((2, 1)), False)
+    given = Demonstrations((TaskDemos("a", (t,), (t,)),), (Feature("x", "m"),), {})
+    demos.save(given, tmp_path / "minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    found = logs.read("task-00-v0", tmp_path)
+    assert [len(log) for log in found] == [2, 2]
+    assert found[0].seed is None
+
+
+def test_a_header_that_asks_for_all_memory_is_refused(tmp_path: Path) -> None:
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (100000000000000,), }"
+    header += b" " * (118 - len(header) - 1) + b"\n"
+    npy = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        file.writestr("lengths.npy", npy)
+    with pytest.raises(InvalidInput, match="can't be read as"):
+        logs.read("a.npz", tmp_path)
 
 
 @pytest.mark.parametrize("place", ["no/such/dataset-v0", "nothing.npz"])

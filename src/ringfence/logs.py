@@ -98,7 +98,7 @@ def _arrays(path: Path) -> dict[str, Any]:
     try:
         with np.load(path) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as problem:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError, MemoryError) as problem:
         raise InvalidInput(
             f"{path}: can't be read as .npz of plain arrays ({type(problem).__name__}); write "
             "it with np.savez and arrays of numbers"

@@ -135,7 +135,8 @@ def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
     with only_driver(out):
         remove_partials(out)
         tell = teller(out, on_event)
-        tell({"event": "start", "tasks": 1, "iterations": 0, "steps": config.ppo.env_steps})
+        steps = config.ppo.env_steps
+        tell({"event": "start", "what": "transfer", "tasks": 1, "iterations": 0, "steps": steps})
 
         def on_record(problem: Problem, record: Record) -> None:
             tell({"event": "update", "i": 0, "k": 0, **asdict(record)})

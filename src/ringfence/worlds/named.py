@@ -9,12 +9,14 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ringfence.errors import InvalidInput, RingfenceError
+
+#: Where our own code is: an error that it raises is nobody's line.
+PACKAGE = str(Path(__file__).parents[1])
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,6 @@ class Named:
             raise InvalidInput(f"{self.name} failed: {blame(problem)}; mend it") from problem
 
 
-@lru_cache(maxsize=64)
 def find(name: str) -> Callable[..., Any]:
     """The function behind "module:function"."""
     module, _, function = name.partition(":")
@@ -61,6 +62,6 @@ def from_working_directory() -> None:
 def blame(problem: BaseException) -> str:
     """An error in one line, with the place in the user's code that raised it."""
     last = traceback.extract_tb(problem.__traceback__)[-1:]
-    mine = [f for f in last if "ringfence" not in f.filename and "importlib" not in f.filename]
+    mine = [f for f in last if not f.filename.startswith((PACKAGE, "<"))]
     place = f" ({Path(mine[0].filename).name}, line {mine[0].lineno})" if mine else ""
     return f"{type(problem).__name__}: {problem}{place}"
