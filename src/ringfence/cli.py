@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ringfence import commands
+from ringfence import commands, commands_reproduce
 from ringfence.compilation import keep_compiled
 from ringfence.errors import InvalidInput, RingfenceError
 
@@ -113,6 +113,12 @@ def _command(
 def _quickstart(sub: Any) -> None:
     about = "learn the built-in maze's constraint, with a page of pictures"
     one = _command(sub, "quickstart", commands.quickstart, about, "quickstart --seed 1")
+    one.add_argument(
+        "--world",
+        choices=("maze", "ant-maze"),
+        default="maze",
+        help="on the grid, or a short game with the Ant",
+    )
     _seed(one)
     one.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
 
@@ -169,6 +175,12 @@ def _solve(sub: Any) -> None:
         "--delta", type=float, help="limit on an episode's cost (default: as saved, 0; Ant: 20)"
     )
     one.add_argument("--steps", type=int, default=1_000_000, help="Ant, gym: environment steps")
+    one.add_argument(
+        "--margin",
+        type=float,
+        default=0.15,
+        help="Ant, gym: the share of the limit that the multiplier keeps free",
+    )
     one.add_argument(
         "--multiplier",
         choices=("pid", "gradient"),
@@ -296,22 +308,17 @@ def _report_and_resume(sub: Any) -> None:
 
 def _reproduce_and_bench(sub: Any) -> None:
     about = "an experiment from nothing to tables and figures"
-    one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
+    one = _command(sub, "reproduce", commands_reproduce.reproduce, about, "reproduce grid")
     one.add_argument(
         "experiment",
-        choices=(
-            *("grid", "unseen", "experts", "multipliers", "resets"),
-            *("velocity", "position", "noisy", "baselines", "cheetah"),
-        ),
-        help="grid: the paper's maze, exactly; unseen: tasks never seen, in random mazes too; "
-        "experts: constrained RL on the Ant; multipliers: PID against the classical one; resets: "
-        "episodes that start at an expert's states; velocity, position: single-task ICL on the "
-        "Ant; noisy: both with noisy experts; baselines: Chou et al.'s method on both; "
-        "cheetah: a velocity limit in Gymnasium's HalfCheetah",
+        choices=tuple(commands_reproduce.EXPERIMENTS),
+        help="; ".join(f"{k}: {e.about}" for k, e in commands_reproduce.EXPERIMENTS.items()),
     )
     _icl_study(one)
     one.add_argument(
-        "--seeds", type=int, help="how many (default: grid 10, unseen 100 random mazes, others 3)"
+        "--seeds",
+        type=int,
+        help="how many (default: grid 10, maze 5, unseen 100 random mazes, others 3)",
     )
     one.add_argument("--workers", type=int, default=1, help="unseen: worker processes")
     one.add_argument(
@@ -330,7 +337,9 @@ def _reproduce_and_bench(sub: Any) -> None:
     about = "speed, measured"
     bench = _command(sub, "bench", commands.bench, about, "bench exact --out bench.json")
     bench.add_argument(
-        "what", choices=("exact", "crl"), help="exact: finite worlds; crl: training on the Ant"
+        "what",
+        choices=("exact", "crl", "maze"),
+        help="exact: finite worlds; crl: training on the Ant; maze: the Ant's maze",
     )
     bench.add_argument(
         "--budget", type=float, default=60.0, help="exact: stop when a game takes this, s"
@@ -361,7 +370,10 @@ def _icl_study(one: Parser) -> None:
 
 
 def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:
-    words = f"'maze' (built in), {more}or the path of a text map"
+    words = (
+        f"'maze' (built in), 'ant-maze' (the same for the Ant) or 'ant-maze:FILE', {more}"
+        "or the path of a text map"
+    )
     one.add_argument("--world", default=default, help=words)
     one.add_argument("--horizon", type=int, help="steps of an episode (default: from the map)")
     one.add_argument("--slip", type=float, default=0.0, help="chance of a random move")

@@ -25,7 +25,10 @@ def quickstart(options: Namespace) -> None:
     """The whole product on the built-in maze with default settings."""
     from ringfence.cli import parser
 
-    words = ["learn", "--world", "maze", "--seed", str(options.seed)]
+    words = ["learn", "--world", options.world, "--seed", str(options.seed)]
+    if options.world == "ant-maze":
+        # Short: two episodes from each start, three iterations; the whole takes ten, and five.
+        words += ["--paths", "2", "--heldout", "1", "--iterations", "3"]
     out = options.out or free_name(Path("runs/quickstart"))
     settings = parser().parse_args([*words, "--out", str(out)])
     settings.command_line = " ".join(["ringfence", *words])
@@ -68,6 +71,10 @@ def demos_check(options: Namespace) -> None:
     given = demos.load(options.demos)
     if options.world is None:
         findings = demo_checks.check(given)
+    elif world_of(options).simulator == "ant":
+        from ringfence import commands_maze
+
+        findings = commands_maze.check_demos(given, world_of(options))
     else:
         findings = experts.check(given, make_world(world_of(options)).tasks)
     for finding in findings:
@@ -100,6 +107,12 @@ def learn(options: Namespace) -> None:
     world = world_of(options)
     method = one_of("--method", options.method, ("mt-icl", "icl"))
     out = options.out or free_name(Path("runs") / f"{world.name}-{method}")
+    if world.simulator == "ant":
+        from ringfence import commands_maze
+
+        commands_maze.create(options, world, out)
+        finish(out, options.workers)
+        return
     refuse_existing(out)
     if options.demos is not None and options.experts == "exact":
         raise InvalidInput("--experts exact makes its own experts; leave --demos out")
@@ -167,10 +180,13 @@ def finish(run: Path, workers: int) -> None:
     """Play a run to its end, with progress, and tell what came of it."""
     from ringfence.progress import Progress
     from ringfence.report import page
-    from ringfence.runs.learn import drive
+    from ringfence.runs import learn, maze_learn
 
     with Progress() as progress:
-        summary = drive(run, workers, progress)
+        if is_ant_maze(run):
+            summary = maze_learn.drive(run, progress)
+        else:
+            summary = learn.drive(run, workers, progress)
     report = page.write(run)
     chosen = summary["iterations"][summary["selected"] - 1]
     print(f"constraint (iteration {summary['selected']}): {chosen['constraint']['description']}")
@@ -234,6 +250,7 @@ def train(options: Namespace) -> None:
         ppo=PPOConfig(
             env_steps=options.steps,
             multiplier=options.multiplier,
+            margin=options.margin,
             start_share=options.start_share,
         ),
         features=tuple(options.feature),
@@ -299,6 +316,15 @@ def transfer(options: Namespace) -> None:
     from ringfence.runs.transfer import from_run
 
     out = options.out or free_name(options.run / "transfer")
+    if is_ant_maze(options.run):
+        from ringfence.runs import maze_transfer
+
+        done = maze_transfer.from_run(
+            options.run, options.goal, options.start, options.unknown, options.seed, out, print
+        )
+        print_numbers(done, ("success", "reward", "true_cost", "episodes"))
+        print(f"saved to {out}")
+        return
     solver = make_any_solver(options)
     answer = from_run(
         options.run, options.goal, options.start, options.unknown, solver, options.seed, out, print
@@ -345,59 +371,14 @@ def report(options: Namespace) -> None:
     print(f"page: {page.write_many(options.runs, options.out)}")
 
 
-def reproduce(options: Namespace) -> None:
-    default = {"grid": 10, "unseen": 100}
-    seeds = default.get(options.experiment, 3) if options.seeds is None else options.seeds
-    if seeds < 1:
-        raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
-    if options.only and options.experiment != "experts":
-        raise InvalidInput("--only belongs to 'reproduce experts'")
-    if options.experiment in ("velocity", "position", "noisy", "baselines"):
-        from ringfence import control_commands
-
-        control_commands.reproduce(options, seeds)
-        return
-    if options.experiment == "cheetah":
-        from ringfence.studies import cheetah
-        from ringfence.worlds.warnings_once import warn_once
-
-        warn_once()
-        out = options.out or Path("results/cheetah")
-        cheetah.reproduce(cheetah.Study(seeds), out, options.command_line, print)
-    elif options.experiment == "unseen":
-        from ringfence.studies import unseen_report
-
-        require_workers(options.workers)
-        out = options.out or Path("results/unseen-grid")
-        unseen_report.reproduce(out, seeds, options.workers, options.command_line, print)
-    elif options.experiment != "grid":
-        from ringfence.studies import experts, multipliers, resets
-        from ringfence.studies.trainings import SIMULATOR
-
-        simulator = SIMULATOR[options.world]
-        out = options.out or Path(f"results/{options.experiment}-{simulator}")
-        study = experts.Study(options.world, seeds)
-        if options.experiment == "experts":
-            experts.reproduce(study, out, options.command_line, print, options.only)
-        elif options.experiment == "multipliers":
-            multipliers.reproduce(study, out, options.command_line, print)
-        else:
-            resets.reproduce(study, out, options.command_line, print)
-    else:
-        from ringfence.studies import tables
-
-        out = options.out or Path("results/maze-grid")
-        tables.grid(out, seeds, options.command_line, print)
-    print(f"saved to {out}")
-
-
 def bench(options: Namespace) -> None:
     from ringfence.runs.files import write_json
 
-    if options.what == "crl":
+    if options.what in ("crl", "maze"):
         from ringfence.bench_crl import bench_crl
+        from ringfence.bench_maze import bench_maze
 
-        numbers = bench_crl()
+        numbers = bench_crl() if options.what == "crl" else bench_maze()
         if options.out is not None:
             write_json(options.out, numbers)
             print(f"saved to {options.out}")
@@ -414,6 +395,12 @@ def bench(options: Namespace) -> None:
         print(f"saved to {options.out}")
 
 
+def is_ant_maze(run: Path) -> bool:
+    from ringfence.runs import config
+
+    return config.read(run / "config.toml").world.simulator == "ant"
+
+
 def world_of(options: Namespace) -> WorldConfig:
     from ringfence.runs.worlds import world_config
 
@@ -421,6 +408,10 @@ def world_of(options: Namespace) -> WorldConfig:
 
 
 def make_demos(options: Namespace, world: WorldConfig) -> Demonstrations:
+    if world.simulator == "ant":
+        from ringfence import commands_maze
+
+        return commands_maze.make_demos(options, world)
     from ringfence.experts import ExpertConfig, make_demonstrations
     from ringfence.runs.worlds import make_world
 

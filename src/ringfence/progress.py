@@ -65,6 +65,8 @@ def iteration_line(event: dict[str, Any]) -> str:
         parts.append(f"true violation {event['learner_true_cost_mean']:.2f}")
     if event["constraint"].get("iou") is not None:
         parts.append(f"IoU {event['constraint']['iou']:.3f}")
+    if "split" in event:
+        parts.append(" + ".join(f"{name} {s:.1f}" for name, s in event["split"].items()) + " s")
     parts.append(f"{event['seconds']:.1f} s")
     return "  ".join(parts)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +36,13 @@ class MLPRegression:
     total weight. `used` names the features that the network may depend on (None: all). The
     defaults are the paper's for its maze; the batch, which it doesn't state, is ours.
 
+    With `spread` (in the features' units) space is cut into squares of that side and each square
+    that experts, or learners, visited has the same weight in its half. In the restricted class
+    the best fit over all functions doesn't depend on weights (at most 0 where an expert was, +1
+    where only learners were), but a network's does: rare places are otherwise fitted last. The
+    learning rate falls linearly to `final_rate` times itself; a constant one leaves spikes at
+    experts' points, and the whole output is lowered by the highest.
+
     With a `tolerance` the class is F~_c = {c : J(pi_E^k, c) <= tolerance for all k}: the loss
     gets `penalty` times the experts' mean activated cost, and the fitted output is then lowered
     by the smallest amount that brings every task's experts within the tolerance. That amount is
@@ -56,6 +62,8 @@ class MLPRegression:
     learning_rate: float = 3e-4
     steps: int = 5_000
     batch: int = 512  # 5,000 steps of [128, 128]: 3.5 s of one core
+    final_rate: float = 1.0
+    spread: float | None = None
     _last: MLPConstraint | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +87,7 @@ class MLPRegression:
     def update(self, experts: Sequence[Behaviour], history: History) -> MLPConstraint:
         learners = [pi for iteration in history for pi in iteration]
         rng = np.random.default_rng([*self.seed, FITTING, len(history)])
-        c = self._fit(_Points.of(experts), _Points.of(learners), rng)
+        c = self._fit(_Points.of(experts, self.spread), _Points.of(learners, self.spread), rng)
         self._last = c if self.tolerance is None else within(c, experts, self.tolerance)
         return self._last
 
@@ -99,12 +107,13 @@ class MLPRegression:
         params = initial_layers([len(mask), *self.hidden, 1], mask, rng)
         penalty = 0.0 if self.tolerance is None else self.penalty
         half = self.batch // 2
-        state = optax.adam(self.learning_rate).init(params)
+        state = optax.scale_by_adam().init(params)
+        falling = np.linspace(1.0, self.final_rate, self.steps) * self.learning_rate
         for done in range(0, self.steps, STEPS_AT_ONCE):
             count = min(STEPS_AT_ONCE, self.steps - done)
             phi = np.concatenate([E.draw(rng, (count, half)), L.draw(rng, (count, half))], axis=1)
             x = ((phi - mean) / scale).astype(np.float32)
-            params, state = _descend(params, state, x * mask, penalty, self.learning_rate)
+            params, state = _descend(params, state, x * mask, penalty, falling[done : done + count])
         layers = [(np.array(w), np.array(b)) for w, b in params]
         if not all(np.isfinite(w).all() and np.isfinite(b).all() for w, b in layers):
             raise SolverFailed("the network's fit did not stay finite: lower its learning rate")
@@ -120,11 +129,16 @@ class _Points:
     cumulative: Array
 
     @classmethod
-    def of(cls, group: Sequence[Behaviour]) -> _Points:
+    def of(cls, group: Sequence[Behaviour], spread: float | None = None) -> _Points:
         features = np.concatenate([pi.features for pi in group])
         if not np.isfinite(features).all():
             raise InvalidInput("features must be finite to fit a network to them")
-        cumulative = np.cumsum(np.concatenate([pi.visits for pi in group]))
+        visits = np.concatenate([pi.visits for pi in group])
+        if spread is not None:
+            squares = np.floor(features / spread).astype(np.int64)
+            _, square = np.unique(squares, axis=0, return_inverse=True)
+            visits = visits / np.bincount(square.ravel(), visits)[square.ravel()]
+        cumulative = np.cumsum(visits)
         return cls(features, cumulative / cumulative[-1])
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -157,15 +171,17 @@ def initial_layers(sizes: list[int], mask: NDArray[np.bool_], rng: np.random.Gen
     return layers
 
 
-@partial(jax.jit, static_argnums=4)
+@jax.jit
 def _descend(
-    params: Params, state: Any, x: jax.Array, penalty: float, rate: float
+    params: Params, state: Any, x: jax.Array, penalty: float, rates: jax.Array
 ) -> tuple[Params, Any]:
     """Adam over minibatches x [steps, batch, d], of which the first half are experts.
 
+    rates [steps] are the learning rates.
+
     An unused feature arrives as 0: its weights get no gradient and stay 0.
     """
-    adam = optax.adam(rate)
+    adam = optax.scale_by_adam()
     half = x.shape[1] // 2
     label = jnp.where(jnp.arange(x.shape[1]) < half, -1.0, 1.0)
 
@@ -174,12 +190,15 @@ def _descend(
         cost = jnp.log1p(jax.nn.relu(raw[:half])).mean()
         return jnp.square(raw - label).mean() + penalty * cost
 
-    def step(carry: tuple[Params, Any], batch: jax.Array) -> tuple[tuple[Params, Any], None]:
-        p, s = carry
+    def step(
+        carry: tuple[Params, Any], now: tuple[jax.Array, jax.Array]
+    ) -> tuple[tuple[Params, Any], None]:
+        (p, s), (batch, rate) = carry, now
         updates, s = adam.update(jax.grad(loss)(p, batch), s)
-        return (optax.apply_updates(p, updates), s), None
+        scaled = jax.tree.map(lambda u: -rate * u, updates)
+        return (optax.apply_updates(p, scaled), s), None
 
-    (params, state), _ = jax.lax.scan(step, (params, state), x)
+    (params, state), _ = jax.lax.scan(step, (params, state), (x, rates.astype(jnp.float32)))
     return params, state
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.report import control_page, course, findings, seeds, svg, words
+from ringfence.report import animation, control_page, course, findings, seeds, svg, words
 from ringfence.report.control_read import is_control, read_control
 from ringfence.report.labels import Labels, read_labels
 from ringfence.report.markup import Markup, data_block, figure_text, tag
@@ -35,7 +35,8 @@ def render(run: Path) -> str:
     if is_control(run):
         return control_page.render(read_control(run))
     data = read_run(run)
-    return render_data(data, read_labels(data))
+    ants = animation.walks(run, data) if data.config.world.simulator == "ant" else None
+    return render_data(data, read_labels(data), ants)
 
 
 def write_many(runs: Sequence[Path], out: Path) -> Path:
@@ -48,10 +49,12 @@ def write_many(runs: Sequence[Path], out: Path) -> Path:
     return out
 
 
-def render_data(run: RunData, labels: Labels | None) -> str:
+def render_data(run: RunData, labels: Labels | None, ants: Markup | None = None) -> str:
+    """`ants` is a section of its own, between map and iterations."""
     body = [
         _head(run, labels),
         _map(run, labels),
+        ants,
         course.iterations(run),
         findings.evidence(run, labels),
         findings.undetermined(run, labels),

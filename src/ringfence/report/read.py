@@ -20,6 +20,8 @@ from ringfence.objects import Array, Constraint
 from ringfence.runs import config as configs
 from ringfence.runs.config import RunConfig
 from ringfence.runs.ledger import Ledger
+from ringfence.worlds.floor import Layout
+from ringfence.worlds.grid import FEATURES as CELLS
 from ringfence.worlds.grid import Cell, GridWorld, read_map
 
 SCHEMA = 1
@@ -85,16 +87,20 @@ def read_run(run: Path) -> RunData:
         "\n".join(config.world.map), config.world.horizon, config.world.slip, config.world.reward
     )
     count = len(summary["iterations"])
+    # In the Ant's maze constraints, paths and visits are over (x, y): the map shows them by cell.
+    floor = Layout(world.shape) if config.world.simulator == "ant" else None
     return RunData(
         config=config,
         config_text=(run / "config.toml").read_text(encoding="utf-8"),
         summary=summary,
         world=world,
         walls=world.truth.walls if world.truth.known else None,
-        paths=_read_paths(run / "demos", summary["tasks"], world.shape),
-        learned=tuple(_learned(run / f"constraints/c_{n:03d}", world.shape) for n in range(count)),
-        selected=_learned(run / "constraint", world.shape),
-        visits=_read_visits(run / "ledger", summary["iterations"], world.shape),
+        paths=_read_paths(run / "demos", summary["tasks"], world.shape, floor),
+        learned=tuple(
+            _learned(run / f"constraints/c_{n:03d}", world.shape, floor) for n in range(count)
+        ),
+        selected=_learned(run / "constraint", world.shape, floor),
+        visits=_read_visits(run / "ledger", summary["iterations"], world.shape, floor),
         evidence=_optional(run / "evidence.json"),
         seconds=_seconds(_optional(run / "timing.json")),
     )
@@ -226,8 +232,19 @@ def _seconds(timing: Mapping[str, Any] | None) -> float | None:
 # ----------------------------------------------------------------------------- over the map
 
 
-def _learned(folder: Path, shape: tuple[int, int]) -> Learned:
-    return over_map(constraint_files.load(folder), shape)
+def _learned(folder: Path, shape: tuple[int, int], floor: Layout | None) -> Learned:
+    c = constraint_files.load(folder)
+    return over_map(c, shape) if floor is None else over_floor(c, floor)
+
+
+def over_floor(c: Constraint, floor: Layout) -> Learned:
+    """A constraint on (x, y) over the cells of a maze, as the planner sees it."""
+    from ringfence.solvers.planner import THRESHOLD, cell_means
+
+    cost = cell_means(c, floor)
+    forbidden = cost > THRESHOLD
+    table = TableConstraint(CELLS, forbidden.astype(np.float64))
+    return Learned(cost, forbidden, f"{table.describe()} ({c.describe()})")
 
 
 def over_map(c: Constraint, shape: tuple[int, int]) -> Learned:
@@ -245,13 +262,19 @@ def over_map(c: Constraint, shape: tuple[int, int]) -> Learned:
 
 
 def _read_paths(
-    folder: Path, tasks: Sequence[str], shape: tuple[int, int]
+    folder: Path, tasks: Sequence[str], shape: tuple[int, int], floor: Layout | None
 ) -> tuple[tuple[NDArray[np.intp], ...], ...]:
     demos = {d.task: d for d in demonstrations.load(folder).tasks}
     if missing := [name for name in tasks if name not in demos]:
         raise InvalidInput(f"{folder}: no demonstrations of task {missing[0]!r}; restore them")
     return tuple(
-        tuple(_cells(t.features, shape, folder) for t in demos[name].train) for name in tasks
+        tuple(
+            _cells(t.features, shape, folder)
+            if floor is None
+            else floor.cell_path(t.observations[:, :2])
+            for t in demos[name].train
+        )
+        for name in tasks
     )
 
 
@@ -268,7 +291,7 @@ def _cells(features: Array, shape: tuple[int, int], folder: Path) -> NDArray[np.
 
 
 def _read_visits(
-    folder: Path, rows: Sequence[Mapping[str, Any]], shape: tuple[int, int]
+    folder: Path, rows: Sequence[Mapping[str, Any]], shape: tuple[int, int], floor: Layout | None
 ) -> tuple[tuple[Array | None, ...], ...]:
     """The learners' visits, as far as the ledger has them (it may have been cleared)."""
     ledger = Ledger(folder)
@@ -276,7 +299,10 @@ def _read_visits(
     def table(name: object) -> Array | None:
         # A name is a hash: anything else, such as "../x", is not looked for.
         solution = ledger.get(name) if isinstance(name, str) and name.isalnum() else None
-        return None if solution is None else visit_table(solution.behaviour, shape)
+        if solution is None:
+            return None
+        pi = solution.behaviour
+        return visit_table(pi, shape) if floor is None else floor.visits(pi)
 
     return tuple(
         tuple(table(name) for name in row.get("ledger") or [None] * len(row["learner_reward"]))

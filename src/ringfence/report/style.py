@@ -181,6 +181,12 @@ pre.card { padding: 14px 18px; margin: 0 0 14px; box-shadow: none; }
 code { font-family: var(--mono); font-size: .9em; overflow-wrap: anywhere; }
 footer { margin-top: 56px; padding-top: 18px; border-top: 1px solid var(--line);
   color: var(--muted); font-size: .84rem; }
+.walking { width: 100%; height: auto; }
+.walking .floor { fill: var(--card); stroke: var(--line); stroke-width: .2; }
+.walking .flagged { fill: var(--forbidden); opacity: .28; }
+.walking .wall { fill: none; stroke: var(--ink); stroke-width: .12; opacity: .55; }
+.walking .level { fill: none; stroke: var(--forbidden); stroke-width: .25; }
+.walking .ant { fill: var(--learner); stroke: var(--card); stroke-width: .12; }
 @media (max-width: 820px) {
   #explorer, .two { grid-template-columns: minmax(0, 1fr); gap: 22px; }
 }

@@ -16,13 +16,14 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class WorldConfig:
-    """A grid world: its map, line by line, and its dynamics."""
+    """A grid world: its map, line by line, and its dynamics; or the same map for the Ant."""
 
     name: str
     map: tuple[str, ...]
     horizon: int
     slip: float = 0.0
     reward: Literal["goal", "exp-distance"] = "goal"
+    simulator: Literal["grid", "ant"] = "grid"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class GameConfig:
     method: Literal["mt-icl", "icl"] = "mt-icl"
     tasks: tuple[str, ...] = ()
     player: Literal["regression", "ftrl"] = "regression"
-    constraint_class: Literal["table", "linear"] = "table"
+    constraint_class: Literal["table", "linear", "mlp"] = "table"
     restricted: bool = True
     iterations: int = 5
     epsilon: float = 1e-6
@@ -54,10 +55,26 @@ class GameConfig:
 
 @dataclass(frozen=True)
 class SolverConfig:
-    """The policy player of finite worlds: entropy-regularised, or the plain LP."""
+    """The policy player. Finite worlds: entropy-regularised, or the plain LP; the Ant's maze: the
+    planner, with `episodes` from each start."""
 
-    kind: Literal["soft", "lp"] = "soft"
+    kind: Literal["soft", "lp", "planner"] = "soft"
     temperature: float = 0.05
+    episodes: int = 10
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The fit of a network constraint (constraints/mlp_player.py); the paper's unless said."""
+
+    hidden: tuple[int, ...] = (128, 128)
+    learning_rate: float = 3e-4
+    final_rate: float = 1.0
+    steps: int = 5_000
+    batch: int = 512
+    penalty: float = 3.0
+    tolerance: float = 0.0
+    spread: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,7 @@ class RunConfig:
     demos: DemosConfig
     game: GameConfig
     solver: SolverConfig
+    network: NetworkConfig | None = None  # for the class "mlp" only
 
 
 def to_toml(config: RunConfig) -> str:
@@ -81,6 +99,8 @@ def to_toml(config: RunConfig) -> str:
     ]
     for name in ("world", "demos", "game", "solver"):
         lines += section_lines(name, getattr(config, name))
+    if config.network is not None:
+        lines += section_lines("network", config.network)
     return "\n".join(lines) + "\n"
 
 
@@ -117,6 +137,9 @@ def read(path: Path) -> RunConfig:
         demos=section(path, document, "demos", DemosConfig),
         game=section(path, document, "game", GameConfig),
         solver=section(path, document, "solver", SolverConfig),
+        network=section(path, document, "network", NetworkConfig)
+        if "network" in document
+        else None,
     )
 
 

@@ -24,7 +24,7 @@ from ringfence.constraints.player import FTRL, Regression, ftrl
 from ringfence.demos import Demonstrations
 from ringfence.errors import InvalidInput
 from ringfence.game import Rules, play
-from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, behaviour_of
+from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, Task, behaviour_of
 from ringfence.runs import config as configs
 from ringfence.runs import evidence as evidence_json
 from ringfence.runs import folder
@@ -67,7 +67,7 @@ def check(config: RunConfig, demos: Demonstrations) -> None:
     """Refuse what can't be played before anything is written."""
     make_rules(config.game)
     make_solver(config.solver)
-    chosen_demos(config, make_world(config.world), demos)
+    chosen_demos(config, make_world(config.world).tasks, demos)
 
 
 def drive(run: Path, workers: int, on_event: OnEvent) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _drive(run: Path, config: RunConfig, workers: int, on_event: OnEvent) -> dic
             ]
             rows.append(row)
             seconds.append(round(time.monotonic() - began, 3))
-            tell({"event": "iteration", "total": rules.iterations, **_progress(row)})
+            tell({"event": "iteration", "total": rules.iterations, **progress_columns(row)})
     finally:
         backend.close()
 
@@ -136,7 +136,7 @@ def read_experts(run: Path, config: RunConfig, world: GridWorld) -> Experts:
     """The run's tasks with their experts, sampled or exact."""
     demos = read_demos(run, config.demos.content_hash)
     by_name = {task.name: task for task in world.tasks}
-    chosen = chosen_demos(config, world, demos)
+    chosen = chosen_demos(config, world.tasks, demos)
     tasks = tuple(by_name[d.task] for d in chosen)
     if config.demos.experts == "exact":
         exact = dict(
@@ -157,10 +157,10 @@ def read_experts(run: Path, config: RunConfig, world: GridWorld) -> Experts:
 
 
 def chosen_demos(
-    config: RunConfig, world: GridWorld, demos: Demonstrations
+    config: RunConfig, tasks: Sequence[Task], demos: Demonstrations
 ) -> list[demonstrations.TaskDemos]:
     """The demonstrations of the game's tasks, if the game can be played with them."""
-    known = [task.name for task in world.tasks]
+    known = [task.name for task in tasks]
     given = [d.task for d in demos.tasks]
     chosen = [d for d in demos.tasks if not config.game.tasks or d.task in config.game.tasks]
     for name in (*config.game.tasks, *(d.task for d in chosen)):
@@ -225,7 +225,7 @@ def save_constraint(
     write_folder(folder, constraint_files.to_bytes(c, delta, provenance))
 
 
-def _progress(row: dict[str, Any]) -> Event:
+def progress_columns(row: dict[str, Any]) -> Event:
     """What a person wants to see of an iteration while it runs."""
     columns = ("i", "learner_reward_mean", "expert_reward_mean", "learner_true_cost_mean")
     return {**{name: row[name] for name in columns}, "constraint": row["constraint"]}

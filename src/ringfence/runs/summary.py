@@ -9,18 +9,32 @@ from __future__ import annotations
 import importlib.metadata
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringfence.constraints.table import TableConstraint
 from ringfence.game import Record
 from ringfence.objects import Behaviour, Constraint
 from ringfence.runs.config import RunConfig
 from ringfence.selection import Selection
-from ringfence.worlds.grid import GridTruth
 
 SCHEMA = 1
+
+
+class Truth(Protocol):
+    """A world's evaluator, as far as the columns of a summary need it."""
+
+    @property
+    def known(self) -> bool: ...
+
+    @property
+    def walls(self) -> NDArray[np.bool_]: ...
+
+    def true_cost(self, pi: Behaviour) -> float: ...
+
+    def true_raw(self, pi: Behaviour) -> float: ...
 
 
 def versions() -> dict[str, str]:
@@ -30,7 +44,7 @@ def versions() -> dict[str, str]:
 
 
 def iteration_row(
-    record: Record, experts: Sequence[Behaviour], truth: GridTruth, bound: float
+    record: Record, experts: Sequence[Behaviour], truth: Truth, bound: float
 ) -> dict[str, Any]:
     """One iteration: c_i, its learners against the experts, and the bound so far.
 
@@ -55,14 +69,14 @@ def iteration_row(
     return row
 
 
-def truth_columns(who: str, behaviours: Sequence[Behaviour], truth: GridTruth) -> dict[str, Any]:
+def truth_columns(who: str, behaviours: Sequence[Behaviour], truth: Truth) -> dict[str, Any]:
     """true_raw and true_cost per task; null where the world's truth is not known."""
     raw = [truth.true_raw(pi) if truth.known else None for pi in behaviours]
     cost = [truth.true_cost(pi) if truth.known else None for pi in behaviours]
     return per_task(f"{who}_true_raw", raw) | per_task(f"{who}_true_cost", cost)
 
 
-def constraint_row(c: Constraint, truth: GridTruth) -> dict[str, Any]:
+def constraint_row(c: Constraint, truth: Truth) -> dict[str, Any]:
     row: dict[str, Any] = {"description": c.describe()}
     if isinstance(c, TableConstraint):
         row["forbidden"] = int(c.forbidden.sum())
@@ -70,13 +84,13 @@ def constraint_row(c: Constraint, truth: GridTruth) -> dict[str, Any]:
     return row
 
 
-def constraint_error(c: Constraint, truth: GridTruth) -> float | None:
+def constraint_error(c: Constraint, truth: Truth) -> float | None:
     """1 - IoU for tables."""
     overlap = iou(c, truth) if isinstance(c, TableConstraint) else None
     return None if overlap is None else 1 - overlap
 
 
-def iou(c: TableConstraint, truth: GridTruth) -> float | None:
+def iou(c: TableConstraint, truth: Truth) -> float | None:
     """Intersection over union of the forbidden cells with the true ones."""
     if not truth.known:
         return None
@@ -101,7 +115,7 @@ def make_summary(
     heldout: Sequence[Behaviour],
     rows: Sequence[dict[str, Any]],
     chosen: Selection,
-    truth: GridTruth,
+    truth: Truth,
     evidence: dict[str, int],
 ) -> dict[str, Any]:
     return {

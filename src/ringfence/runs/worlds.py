@@ -10,15 +10,21 @@ from ringfence.objects import Problem, Solution
 from ringfence.runs.config import SolverConfig, WorldConfig
 from ringfence.solvers.lp import LPSolver
 from ringfence.solvers.soft import SoftSolver
+from ringfence.worlds.ant_maze import AntMaze
+from ringfence.worlds.floor import HORIZON
 from ringfence.worlds.grid import MAZE, MAZE_HORIZON, GridWorld, Reward, read_map
 
 MAX_MAP_BYTES = 1 << 20
+ANT_MAZE = "ant-maze"
 
 
 def world_config(
     world: str, horizon: int | None = None, slip: float = 0.0, reward: Reward = "goal"
 ) -> WorldConfig:
-    """ "maze" is the built-in world; anything else is the path of a text map."""
+    """ "maze" is the built-in world, "ant-maze" the same for the Ant, "ant-maze:FILE" another map
+    for the Ant; anything else is the path of a text map."""
+    if world.split(":")[0] == ANT_MAZE:
+        return _ant_maze_config(world, horizon)
     text = MAZE if world == "maze" else _read_map_file(Path(world))
     if world == "maze" and horizon is None:
         horizon = MAZE_HORIZON
@@ -28,6 +34,16 @@ def world_config(
         raise InvalidInput(f"{world}: {problem}") from None
     name = "maze" if world == "maze" else Path(world).stem
     return WorldConfig(name, tuple(text.rstrip("\n").split("\n")), grid.horizon, slip, reward)
+
+
+def _ant_maze_config(world: str, horizon: int | None) -> WorldConfig:
+    """The map's own rules (each goal can be reached) are the grid's; the horizon is in steps."""
+    _, _, file = world.partition(":")
+    grid = world_config(file or "maze")
+    if horizon is not None and horizon < 1:
+        raise InvalidInput(f"horizon must be at least 1, got {horizon}")
+    name = ANT_MAZE if not file else f"{ANT_MAZE}-{grid.name}"
+    return WorldConfig(name, grid.map, horizon or HORIZON, 0.0, "exp-distance", "ant")
 
 
 def _read_map_file(path: Path) -> str:
@@ -44,7 +60,15 @@ def _read_map_file(path: Path) -> str:
 
 
 def make_world(config: WorldConfig) -> GridWorld:
+    if config.simulator == "ant":
+        raise InvalidInput(
+            f"world {config.name!r} is the Ant's; this command knows grid worlds only"
+        )
     return read_map("\n".join(config.map), config.horizon, config.slip, config.reward)
+
+
+def make_maze(config: WorldConfig) -> AntMaze:
+    return AntMaze(read_map("\n".join(config.map)), config.horizon)
 
 
 def make_solver(config: SolverConfig) -> Callable[[Problem], Solution]:

@@ -112,6 +112,8 @@ class PPOConfig:
         for name in positive:
             if getattr(self, name) < 1:
                 raise InvalidInput(f"PPO: {name} must be at least 1, got {getattr(self, name)}")
+        if not 0 <= self.margin < 1:
+            raise InvalidInput(f"PPO: margin must be in [0, 1), got {self.margin}")
         if self.rollout % self.batch:
             raise InvalidInput(
                 f"PPO: a rollout of {self.copies} copies x {self.steps} steps is not a multiple "

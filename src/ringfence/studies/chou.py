@@ -13,13 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ringfence.baselines.chou import Outcome, chou
 from ringfence.constraints.template import parse_template
 from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
 from ringfence.runs.control_config import ControlWorld
-from ringfence.runs.control_solver import ControlSolver
+from ringfence.runs.control_solver import ControlSolver, unconstrained
 from ringfence.runs.control_summary import Reader
 from ringfence.runs.control_world import make_tasks, make_truth, world_versions
 from ringfence.runs.files import remove_partials, write_file, write_json
@@ -80,7 +78,7 @@ def one(study: icl.Study, seed: int, command: str, ppo: PPOConfig, say: Say) -> 
 
         def episodes(solution: Solution) -> list[Trajectory]:
             seeds = (seed, EPISODE_STREAM)
-            return evaluate(task, solution.policy, _zero, EPISODES, seeds)
+            return evaluate(task, solution.policy, unconstrained, EPISODES, seeds)
 
         outcome = chou(
             task,
@@ -135,10 +133,6 @@ def solver(run: Path, world: ControlWorld, ppo: PPOConfig, say: Say) -> ControlS
             )
 
     return ControlSolver(run, world, ppo, {}, {}, on_record, lambda *_: None)
-
-
-def _zero(phi: Any) -> Any:
-    return np.zeros(len(phi))
 
 
 # The table -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,13 @@ from ringfence.runs.train import UNCONSTRAINED, World, figures_of, make_task
 from ringfence.solvers.ppo import PPOConfig, evaluate
 from ringfence.studies.tables import markdown
 from ringfence.studies.trainings import (
+    FREE,
     POSITION,
+    POSITION_20,
+    POSITION_100,
     SIMULATOR,
     SPEED,
+    VELOCITY_20,
     Expert,
     Say,
     Training,
@@ -41,12 +45,7 @@ from ringfence.studies.trainings import (
 from ringfence.worlds.rollouts import Arrays, ContinuousTask
 
 #: The most telling first.
-EXPERTS = (
-    Expert("velocity-20", SPEED, 20.0, 1_000_000),
-    Expert("unconstrained", UNCONSTRAINED, 0.0, 1_000_000),
-    Expert("position-20", POSITION, 20.0, 2_000_000),
-    Expert("position-100", POSITION, 100.0, 2_000_000),
-)
+EXPERTS = (VELOCITY_20, FREE, POSITION_20, POSITION_100)
 JUDGED = (SPEED, POSITION)
 #: Of a training, where the table shows its multiplier.
 QUARTERS = (0.25, 0.5, 0.75, 1.0)
@@ -73,9 +72,6 @@ class Study:
     def run(self, expert: Expert, seed: int) -> Path:
         return runs_folder(self.world) / f"{expert.name}-seed-{seed}"
 
-    def ppo_of(self, expert: Expert) -> PPOConfig:
-        return replace(self.ppo, env_steps=expert.env_steps)
-
 
 #: expert's name -> seed -> its training, as far as there is one.
 Done = Mapping[str, Mapping[int, Training]]
@@ -93,7 +89,7 @@ def reproduce(study: Study, out: Path, command: str, say: Say, only: Sequence[st
     for expert in chosen:
         for seed in range(study.seeds):
             say(f"{expert.name}, seed {seed}")
-            config = settings(study.world, expert, seed, study.ppo_of(expert))
+            config = settings(study.world, expert, seed, expert.ppo(study.ppo))
             training = trained(study.run(expert, seed), config, say)
             if not expert.limited:
                 judge_run(training, study, say)
@@ -116,7 +112,7 @@ def collect(study: Study) -> Done:
         done[expert.name] = {}
         for path in runs_folder(study.world).glob(f"{expert.name}-seed-*"):
             seed = int(path.name.rpartition("-")[2])
-            config = settings(study.world, expert, seed, study.ppo_of(expert))
+            config = settings(study.world, expert, seed, expert.ppo(study.ppo))
             training = finished(path, config)
             if training is not None:
                 done[expert.name][seed] = training

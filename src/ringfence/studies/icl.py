@@ -31,9 +31,9 @@ from ringfence.runs.train import World
 from ringfence.solvers.ppo import PPOConfig
 from ringfence.studies import icl_tables
 from ringfence.studies.trainings import (
-    POSITION,
+    POSITION_100,
     SIMULATOR,
-    SPEED,
+    VELOCITY_20,
     Expert,
     runs_folder,
     settings,
@@ -68,7 +68,7 @@ class Experiment:
 
 VELOCITY = Experiment(
     "velocity",
-    Expert("velocity-20", SPEED, 20.0, 1_000_000),
+    VELOCITY_20,
     "speed <= ?",
     iterations=20,
     buffer=20.0,
@@ -77,7 +77,7 @@ VELOCITY = Experiment(
 )
 POSITION_ = Experiment(
     "position",
-    Expert("position-100", POSITION, 100.0, 2_000_000),
+    POSITION_100,
     "? x - y <= 0",
     iterations=10,
     buffer=100.0,
@@ -169,7 +169,7 @@ def demonstrations(study: Study, seed: int, say: Say) -> Demonstrations:
     folder, experiment = study.demos(seed), study.experiment
     if not folder.exists():
         expert = experiment.expert
-        ppo = replace(study.expert_ppo, env_steps=expert.env_steps)
+        ppo = expert.ppo(study.expert_ppo)
         config = settings(study.world, expert, seed, ppo)
         policy = trained(runs_folder(study.world) / f"{expert.name}-seed-{seed}", config, say).run
         made = ExpertSettings(

@@ -176,10 +176,13 @@ class AntSimulator:
             self._xy[which] = self._xpos[which, TORSO, :2]
         return self._observe()
 
-    def step(self, actions: Array) -> Step:
-        """actions [copies, 8] -> what the step led to, before any reset."""
+    def step(self, actions: Array, which: NDArray[np.intp] | None = None) -> Step:
+        """actions [copies, 8] -> what the step led to, before any reset.
+
+        With `which` only those copies are stepped; the others' rows mean nothing.
+        """
         self._ctrl[:] = actions
-        self._batch.step(nstep=FRAME_SKIP)
+        self._batch.step(which, nstep=FRAME_SKIP)
         xy = self._xpos[:, TORSO, :2].copy()
         velocity = (xy - self._xy) / self._dt
         self._xy = xy
