@@ -61,7 +61,7 @@ BEFORE = 0
 def create(run: Path, config: ControlConfig, demos: Demonstrations) -> None:
     """A new run directory with its configuration and demonstrations: whole, or not at all."""
     folder.refuse_existing(run)
-    config = replace(config, demos=configs.ControlDemos("demos", content_hash(demos)))
+    config = replace(config, demos=configs.ControlDemos(content_hash=content_hash(demos)))
     check(config, demos)
     folder.create(run, configs.to_toml(config), demos)
 

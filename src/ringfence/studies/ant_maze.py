@@ -36,7 +36,7 @@ from ringfence.runs.ledger import Ledger
 from ringfence.runs.maze_transfer import is_covered, planning_map
 from ringfence.runs.summary import iou
 from ringfence.runs.worlds import make_maze, world_config
-from ringfence.solvers.planner import PENALTY, Bools, Planner, distances, flag
+from ringfence.solvers.planner import PENALTY, Bools, distances, flag
 from ringfence.studies import ant_maze_tables
 from ringfence.worlds.ant_maze import AntMaze
 from ringfence.worlds.floor import ARRIVED
@@ -144,12 +144,13 @@ class Study:
         """The restricted game on some of the tasks."""
         tasks = [self.maze.tasks[k] for k in kept_tasks]
         experts = [behaviour_of(self.demos[k].train) for k in kept_tasks]
-        backend = maze_learn.PlannerBackend(
-            Ledger(self.run / "ledger"), self.world, SolverConfig("planner")
-        )
         player = maze_learn.make_player(maze_learn.RESTRICTED, True, self.maze, self.seed)
         rules = Rules(iterations, epsilon=maze_learn.PLAY_ON)
-        return list(play(tasks, experts, backend, player, rules, self.seed))
+        return list(play(tasks, experts, self.backend(), player, rules, self.seed))
+
+    def backend(self) -> maze_learn.PlannerBackend:
+        ledger = Ledger(self.run / "ledger")
+        return maze_learn.PlannerBackend(ledger, self.world, SolverConfig("planner"))
 
     def evidence(self, kept_tasks: Sequence[int]) -> evidences.Evidence:
         cells = self.maze.grid.tasks
@@ -219,7 +220,7 @@ def unseen_rows(
     tasks = [maze.task(goal, (start,)) for goal, starts in new for start in starts]
     covered = [is_covered(maze, evidence, t.goal, t.starts[0]) for t in tasks]
     seeds = [(study.seed, UNSEEN, *t.goal, *t.starts[0]) for t in tasks]
-    solutions = Planner(threads=maze_learn.THREADS).solve_all(tasks, flagged, seeds)
+    solutions, _ = study.backend().walk(tasks, flagged, seeds)
     return [
         {
             "trained": what,
