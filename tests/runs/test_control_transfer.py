@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import own_cart
 import pytest
 
+import own_cart
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.errors import InvalidInput
 from ringfence.intervals import binomial_interval
