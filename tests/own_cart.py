@@ -64,6 +64,13 @@ def make_cart(**settings):
     return Cart(**settings)
 
 
+class Shaky(Cart):
+    """Wind that no seed decides."""
+
+    def step(self, action):
+        return super().step(action + np.random.default_rng().normal(0.0, 0.1, 1))
+
+
 def slowly(before, actions, after):
     """Another reward: paid for being slow."""
     return -after[:, 0]

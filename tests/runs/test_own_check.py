@@ -77,6 +77,13 @@ def test_logs_without_seeds_are_said_to_be_not_replayable(tmp_path: Path) -> Non
     assert found.demos is not None
 
 
+def test_an_environment_that_is_not_deterministic_is_not_replayed(tmp_path: Path) -> None:
+    found = of(own_cart.write(tmp_path, own_cart.TOML.replace("make_cart", "Shaky")))
+    assert "not deterministic" in words(found, "environment")
+    assert "nothing can be replayed" in words(found, "replay")
+    assert found.demos is not None
+
+
 def test_a_replay_that_goes_another_way_is_a_warning(tmp_path: Path) -> None:
     found = of(own_cart.write(tmp_path, seeds=np.arange(8) + 100))
     assert words(found, "replay").startswith("warning")

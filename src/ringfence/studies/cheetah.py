@@ -53,8 +53,11 @@ iterations = 2
 buffer = 0.0
 probe = false
 
+[clone]
+carry = "policy"
+
 [ppo]
-env_steps = 150_000
+env_steps = 300_000
 error_clip = 300.0
 """
 LIMIT, BUDGET = 1.37, 20.0
@@ -193,6 +196,7 @@ def learned(summary: dict[str, Any]) -> dict[str, Any]:
         "interval": summary["constraint"]["interval"]["parameters"]["limit"],
         "learner_reward": row["learner_reward_mean"],
         "learner_cost": row["learner_cost_mean"],
+        "expert_cost": row["expert_cost_mean"],
     }
 
 
@@ -200,7 +204,7 @@ def learned(summary: dict[str, Any]) -> dict[str, Any]:
 
 COLUMNS = (
     *("demonstrators", "mean velocity", "true cost", "check", "learned limit", "95% interval"),
-    *("error", "learner's reward (experts')", "minutes"),
+    *("error", "learner's reward (experts')", "its cost (experts')", "minutes"),
 )
 
 
@@ -244,5 +248,6 @@ def _row(name: str, path: Path, seconds: float) -> list[str]:
         f"{low:.4f} to {high:.4f}",
         f"{d['error']:.2%}",
         rewards,
+        f"{d['learner_cost']:.1f} ({d['expert_cost']:.1f})",
         f"{seconds / 60:.1f}",
     ]
