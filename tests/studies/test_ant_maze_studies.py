@@ -5,7 +5,6 @@ import numpy as np
 from ringfence.studies.ant_maze import scores
 from ringfence.studies.ant_maze_tables import (
     course_table,
-    time_table,
     unseen_table,
     violations_text,
 )
@@ -63,8 +62,3 @@ def test_unseen_tasks_are_counted_by_what_was_said_before() -> None:
     covered, uncovered = unseen_table(rows).splitlines()[2:]
     assert covered == "| all | covered | 2 | 19/20 | 90% | 0 |"
     assert uncovered == "| all | uncovered | 1 | 10/10 | 100% | 2.5 |"
-
-
-def test_the_time_split_adds_up() -> None:
-    times = [{"split_s": [{"fit": 3.0, "walk": 20.0}]}, {"split_s": [{"fit": 5.0, "walk": 22.0}]}]
-    assert time_table(times).splitlines()[-1] == "| 1 | 4.00 | 21.00 | 25.0 |"

@@ -48,6 +48,8 @@ ITERATIONS = 5
 #: A single task's game: its learner is soon where its expert is.
 SINGLE_ITERATIONS = 3
 HELD_OUT_PATHS = 1
+#: The paper's regression learns more slowly, so that most of its plans are walked anew.
+PAPER_SEEDS = 2
 LEFT_OUT = ((1, 4, 8), (0, 5, 9), (7, 8, 9))
 #: Starts that no demonstration begins at: one in the lower left, one in the upper right part.
 NEW_STARTS: tuple[Cell, ...] = ((7, 3), (1, 7))
@@ -62,7 +64,7 @@ def reproduce(out: Path, seeds: int, command: str, say: Say) -> None:
     study = Study.of(runs / "seed-0")
     single = kept(runs / "single.json", lambda: single_tasks(study, say))
     unseen = kept(runs / "unseen.json", lambda: unseen_tasks(study, say))
-    for seed in range(seeds):
+    for seed in range(min(seeds, PAPER_SEEDS)):
         paper_run(runs / f"paper-{seed}", runs / f"seed-{seed}", seed, say)
     write_json(out / "single.json", single)
     write_json(out / "unseen.json", unseen)
