@@ -1,8 +1,8 @@
 """The pages' code runs, in order, and prints what the pages say; their links lead somewhere.
 
 A ```python block runs in its page's namespace (one that begins with "# name.py" is written to
-that file); a ```text block after it is what it prints, "..." standing for anything. In a
-```console block each "$ ringfence ..." runs, and the lines after it are its output.
+that file, as a ```toml block is); a ```text block after it is what it prints, "..." standing for
+anything. In a ```console block each "$ ringfence ..." runs, and the lines after it are its output.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ def test_the_pages_code_does_what_the_page_says(
             capsys.readouterr()
             run_python(content, page, names)
             ran += 1
+        elif language == "toml":
+            Path(content.split()[1]).write_text(content)
         elif language == "text":
             same(content, capsys.readouterr().out)
         elif language == "console":

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ringfence.experts import ExpertConfig, make_demonstrations
     from ringfence.game import Record, Rules, play
     from ringfence.objects import Behaviour, J, Problem, Solution, behaviour_of
+    from ringfence.own import check_file, learn_file
     from ringfence.selection import select
     from ringfence.solvers.lp import LPSolver
     from ringfence.solvers.soft import SoftSolver
@@ -51,7 +52,9 @@ _HOME = {
     "VectorMonitor": "use",
     "Violations": "violations",
     "behaviour_of": "objects",
+    "check_file": "own",
     "ftrl": "constraints.player",
+    "learn_file": "own",
     "load": "constraints.saved",
     "make_demonstrations": "experts",
     "maze": "worlds.grid",
@@ -87,7 +90,9 @@ __all__ = [
     "VectorMonitor",
     "Violations",
     "behaviour_of",
+    "check_file",
     "ftrl",
+    "learn_file",
     "load",
     "make_demonstrations",
     "maze",

@@ -135,8 +135,10 @@ def _demos(sub: Any) -> None:
     make.add_argument("--out", type=Path, required=True, help="folder for the demonstrations")
 
     about = "check demonstrations, and against a world if one is given"
-    check = _command(sub, "check", commands.demos_check, about, "demos check demos --world maze")
-    check.add_argument("demos", type=Path, help="a folder of demonstrations")
+    check = _command(sub, "check", commands.demos_check, about, "demos check my.toml")
+    check.add_argument(
+        "demos", type=Path, help="a folder of demonstrations, or a TOML file that names yours"
+    )
     _world(check, default=None)
 
     about = "what is in a folder of demonstrations"
@@ -257,9 +259,18 @@ def _transfer(sub: Any) -> None:
     one = _command(
         sub, "transfer", commands.transfer, about, "transfer runs/maze --goal 3,9 --start 5,0"
     )
-    one.add_argument("run", type=Path, help="a finished run")
-    one.add_argument("--goal", type=cell, required=True, help="row,col")
-    one.add_argument("--start", type=cell, required=True, help="row,col")
+    one.add_argument("run", type=Path, help="a finished run; with --task also a saved constraint")
+    one.add_argument("--goal", type=cell, help="maps: row,col")
+    one.add_argument("--start", type=cell, help="maps: row,col")
+    group = one.add_argument_group("continuous worlds")
+    group.add_argument(
+        "--task",
+        metavar="FILE.toml[:NAME]",
+        help="the new task: a file with a [world] of one task, or the name of one of several",
+    )
+    group.add_argument("--steps", type=int, help="of the training (default: as in the file)")
+    group.add_argument("--episodes", type=int, default=100, help="counted after the training")
+    group.add_argument("--delta", type=float, help="limit on an episode's cost (default: as saved)")
     one.add_argument(
         "--unknown",
         choices=("avoid", "allow"),
@@ -356,6 +367,7 @@ def _icl_study(one: Parser) -> None:
     )
     group.add_argument("--steps", type=int, help="environment steps of an iteration")
     group.add_argument("--iterations", type=int, help="of the game")
+    _carry(group, "policy")
 
 
 def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:
@@ -433,9 +445,14 @@ def _control_game(one: Parser) -> None:
         "--start-share", type=float, default=0.0, help="of episodes begin at demonstrated states"
     )
     group.add_argument("--clone-steps", type=int, help="0: no cloning (default: 5000)")
+    _carry(group, None)
+
+
+def _carry(group: Any, default: str | None) -> None:
     group.add_argument(
         "--carry",
         choices=("nothing", "critics", "policy"),
+        default=default,
         help="what a solve takes over from the iteration before it",
     )
 

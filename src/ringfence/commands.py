@@ -60,6 +60,11 @@ def demos_make(options: Namespace) -> None:
 
 
 def demos_check(options: Namespace) -> None:
+    if options.demos.suffix == ".toml":
+        from ringfence import control_commands
+
+        control_commands.demos_check(options)
+        return
     from ringfence import demo_checks, demos, experts
     from ringfence.runs.worlds import make_world
 
@@ -155,6 +160,11 @@ def resume(options: Namespace) -> None:
     require_workers(options.workers)
     if (options.run / "solve.toml").is_file():
         finish_training(options.run)
+        return
+    if (options.run / "transfer.toml").is_file():
+        from ringfence import control_commands
+
+        control_commands.finish_transfer(options.run)
         return
     from ringfence.runs.config import is_control as is_control_run
 
@@ -294,6 +304,15 @@ def finish_training(run: Path) -> None:
 
 
 def transfer(options: Namespace) -> None:
+    if options.task is not None:
+        from ringfence import control_commands
+
+        control_commands.transfer(options)
+        return
+    if options.goal is None or options.start is None:
+        raise InvalidInput(
+            "what is the new task? --goal and --start on a map, --task FILE.toml elsewhere"
+        )
     from ringfence.runs.transfer import from_run
 
     out = options.out or free_name(options.run / "transfer")

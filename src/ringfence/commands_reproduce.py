@@ -86,6 +86,16 @@ def _single_task(options: Namespace, seeds: int) -> None:
     control_commands.reproduce(options, seeds)
 
 
+def _cheetah(options: Namespace, seeds: int) -> None:
+    from ringfence.studies import cheetah
+    from ringfence.worlds.warnings_once import warn_once
+
+    warn_once()
+    out = _out(options, "cheetah")
+    cheetah.reproduce(cheetah.Study(seeds), out, options.command_line, print)
+    _saved(out)
+
+
 def _out(options: Namespace, name: str) -> Path:
     return options.out or Path("results") / name
 
@@ -105,5 +115,6 @@ EXPERIMENTS = {
     "velocity": Experiment("single-task ICL, a limit on speed", 3, _single_task),
     "position": Experiment("single-task ICL, a line", 3, _single_task),
     "noisy": Experiment("both with noisy experts", 3, _single_task),
+    "cheetah": Experiment("a velocity limit in Gymnasium's HalfCheetah", 3, _cheetah),
     "baselines": Experiment("Chou et al.'s method on both", 3, _single_task),
 }

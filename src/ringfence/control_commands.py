@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ringfence import demo_checks, demos
+from ringfence.constraints.saved import load
 from ringfence.errors import InvalidInput
 from ringfence.progress import ControlProgress
 from ringfence.report import page
-from ringfence.runs import control
+from ringfence.runs import control, control_transfer, own_check
 from ringfence.runs.control_config import (
     ITERATION,
     CloneConfig,
@@ -21,11 +21,16 @@ from ringfence.runs.control_config import (
     ControlGame,
     ControlWorld,
     read_user,
+    solve_settings,
 )
 from ringfence.runs.control_demos import ExpertSettings, load_policy, roll_out, train_experts
 from ringfence.runs.folder import refuse_existing
 from ringfence.solvers.ppo import PPOConfig
+from ringfence.worlds import named
+from ringfence.worlds.warnings_once import warn_once
 
+#: Of an expert's training.
+EXPERT_STEPS = 1_000_000
 #: Where an option of the command line is an entry of a section.
 GAME = (
     *("method", "player", "expert_budget", "tolerance", "iterations", "epsilon"),
@@ -37,22 +42,101 @@ def learn(options: Namespace) -> None:
     """`ringfence learn my.toml`, or `ringfence learn --world ant ...`."""
     from ringfence.commands import free_name
 
-    config, given = from_file(options) if options.config else from_options(options)
+    config, given = own(options) if options.config else from_options(options)
     name = config.world.name.replace(":", "-").replace("/", "-")
     out = options.out or free_name(Path("runs") / f"{name}-{config.game.method}")
     refuse_existing(out)
-    control.create(out, config, demos.load(given))
+    control.create(out, config, given)
     finish(out)
 
 
-def from_file(options: Namespace) -> tuple[ControlConfig, Path]:
-    """The user's file, and where its demonstrations are (seen from the file)."""
-    sys.path.insert(0, str(options.config.parent.absolute()))  # for "module:function"
-    config = read_user(options.config, options.command_line, options.seed)
-    return config, getattr(options, "demos", None) or options.config.parent / config.demos.path
+def ready() -> None:
+    """For anyone's environments: modules of the working directory, warnings said once."""
+    named.from_working_directory()
+    warn_once()
 
 
-def from_options(options: Namespace) -> tuple[ControlConfig, Path]:
+def own(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
+    """The user's file with its demonstrations, after every check: none fails during training."""
+    config = from_file(options)
+    if options.demos is not None:
+        config = replace(config, demos=replace(config.demos, path=str(options.demos.absolute())))
+    examined = own_check.examine(config, options.config.parent)
+    for finding in examined.findings:
+        if finding.severity == "warning":
+            print(finding)
+    if examined.demos is None:
+        first = examined.errors[0]
+        raise InvalidInput(f"{options.config}: {first.message}")
+    return config, examined.demos
+
+
+def demos_check(options: Namespace) -> None:
+    """`ringfence demos check my.toml`: every check, in words."""
+    ready()
+    config = read_user(options.demos, options.command_line, 0)
+    examined = own_check.examine(config, options.demos.parent)
+    for finding in examined.findings:
+        print(finding)
+    if examined.demos is None:
+        raise InvalidInput(
+            f"{options.demos}: {len(examined.errors)} errors (above); mend them before learning"
+        )
+    remarks = [f for f in examined.findings if f.severity in ("warning", "note")]
+    print(f"{options.demos}: usable, {len(remarks)} remarks")
+
+
+def transfer(options: Namespace) -> None:
+    """`ringfence transfer CONSTRAINT --task my.toml`."""
+    from ringfence.commands import free_name
+
+    ready()
+    world, ppo = control_transfer.read_task(options.task)
+    if options.steps is not None:
+        ppo = replace(ppo, env_steps=options.steps)
+    folder = control_transfer.saved_folder(options.run)
+    saved = load(folder)
+    settings = control_transfer.Settings(
+        saved.delta if options.delta is None else options.delta, options.episodes
+    )
+    config = control_transfer.TransferConfig(
+        options.command_line, options.seed, world, settings, ppo
+    )
+    out = options.out or free_name(Path("runs") / "transfer")
+    control_transfer.create(out, config, folder)
+    finish_transfer(out)
+
+
+def finish_transfer(out: Path) -> None:
+    """Train a transfer to its end, and tell what came of it."""
+    ready()
+    with ControlProgress() as progress:
+        s = control_transfer.drive(out, progress)
+    print(f"{s['task']} under {s['constraint']['description']}, {s['episodes']} episodes")
+    print(f"reward: {s['reward']:.2f} +- {s['reward_se']:.2f}")
+    tell_violations("cost", "", s)
+    if s["truth"] is not None:
+        tell_violations(f"true cost ({s['truth']})", "true_", s)
+    print(f"saved to {out}")
+
+
+def tell_violations(name: str, prefix: str, s: dict[str, Any]) -> None:
+    cost, se = s[f"{prefix}cost"], s[f"{prefix}cost_se"]
+    count, (low, high) = s[f"{prefix}violating_episodes"], s[f"{prefix}violation_chance"]
+    print(f"{name}: {cost:.3f} +- {se:.3f} (limit {s['delta']:.4g})")
+    print(
+        f"  {count} of {s['episodes']} episodes exceed the limit: their chance is {low:.3f} to "
+        f"{high:.3f} ({s['confidence']:.0%}, exact binomial)"
+    )
+
+
+def from_file(options: Namespace) -> ControlConfig:
+    """The user's file; its "module:function" are found from the working directory."""
+    ready()
+    return read_user(options.config, options.command_line, options.seed)
+
+
+def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
     if options.demos is None:
         raise InvalidInput(
             "no demonstrations: give --demos, a folder that 'ringfence demos make --world "
@@ -76,12 +160,12 @@ def from_options(options: Namespace) -> tuple[ControlConfig, Path]:
     config = ControlConfig(
         options.command_line, options.seed, world, ControlDemos(), game, clone, PPOConfig(**ppo)
     )
-    return config, options.demos
+    return config, demos.load(options.demos)
 
 
 def finish(run: Path) -> None:
     """Play a run to its end, with progress, and tell what came of it."""
-    sys.path.insert(0, str(Path.cwd()))  # for "module:function"
+    named.from_working_directory()
     with ControlProgress() as progress:
         summary = control.drive(run, progress)
     report = page.write(run)
@@ -119,7 +203,7 @@ def demos_make(options: Namespace) -> None:
     """Train the experts (unless --policy has one), roll them out, store."""
     if options.out.exists():
         raise InvalidInput(f"{options.out}: it exists already; choose another --out")
-    world = from_file(options)[0].world if options.config else ControlWorld(options.world)
+    world = from_file(options).world if options.config else ControlWorld(options.world)
     if options.truth is not None:
         world = replace(world, truth=options.truth)
     settings = ExpertSettings(
@@ -130,8 +214,9 @@ def demos_make(options: Namespace) -> None:
         keep_saturated=options.keep_saturated,
         seed=options.seed,
     )
-    make(world, settings, PPOConfig(env_steps=options.steps or 1_000_000), options.out,
-         options.policy)  # fmt: skip
+    ppo = solve_settings(options.config) if options.config else PPOConfig()
+    ppo = replace(ppo, env_steps=options.steps or EXPERT_STEPS)
+    make(world, settings, ppo, options.out, options.policy)
     print(f"saved to {options.out}")
 
 
@@ -173,6 +258,7 @@ def reproduce(options: Namespace, seeds: int) -> None:
             tuple(options.on.split(",")) if options.on else (),
             options.full_state,
             options.expert_budget,
+            options.carry,
         )
         out = options.out / name if options.out else Path("results") / study.name
         icl.reproduce(study, out, options.command_line, print)

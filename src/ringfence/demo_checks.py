@@ -13,7 +13,7 @@ from ringfence.demos import ARRAYS, Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Trajectory, behaviour_of
 
-Severity = Literal["error", "warning", "note"]
+Severity = Literal["error", "warning", "note", "ok"]
 
 #: A return stands apart above the median of its group by this many robust standard deviations
 #: (up to half of a group may be contaminated), below by this many times the others' usual

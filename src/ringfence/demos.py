@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -118,7 +118,7 @@ def _sealed(t: Trajectory, label: str) -> Trajectory:
                 f"{label}: {name} have shape {values.shape}, but {T} rewards need ({T}, n): "
                 "one row per step"
             )
-    return Trajectory(obs, actions, rewards, features, bool(t.terminated))
+    return Trajectory(obs, actions, rewards, features, bool(t.terminated), t.seed)
 
 
 def _numbers(values: Any, name: str, label: str) -> Array:
@@ -254,6 +254,7 @@ def _write_minari(task: TaskDemos, folder: Path) -> None:
             terminations=last & t.terminated,
             truncations=last & (not t.terminated),
             infos={FEATURES_KEY: t.features},
+            seed=t.seed,
         )
 
     def space(width: int) -> Any:
@@ -364,8 +365,13 @@ def _read_minari(data: Path, task: str) -> Iterator[Trajectory]:
 
     n = 0
     try:
-        for n, episode in enumerate(minari.MinariDataset(data)):
-            yield _trajectory(episode, FEATURES_KEY, _episode(data, task, n))
+        dataset = minari.MinariDataset(data)
+        seeds = [
+            m.get("seed") for m in dataset.storage.get_episode_metadata(dataset.episode_indices)
+        ]
+        for n, (episode, seed) in enumerate(zip(dataset, seeds, strict=True)):
+            found = _trajectory(episode, FEATURES_KEY, _episode(data, task, n))
+            yield found if seed is None else replace(found, seed=int(seed))
     except InvalidInput:
         raise
     except Exception as error:  # Minari and h5py raise whatever they stumble over

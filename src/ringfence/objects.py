@@ -33,6 +33,7 @@ class Trajectory:
 
     observations [T+1, o], actions [T, a], rewards [T], features [T, d];
     `terminated` tells an episode that ended by itself from one that was cut at its horizon.
+    seed: of the environment's reset, where it is known, so that the episode can be replayed.
     """
 
     observations: Array
@@ -40,6 +41,7 @@ class Trajectory:
     rewards: Array
     features: Array
     terminated: bool
+    seed: int | None = None
 
     def __len__(self) -> int:
         return len(self.rewards)

@@ -127,6 +127,7 @@ class ControlProgress:
         self.live = self.console.is_terminal
         self.status = self.console.status("reading demonstrations")
         self.iterations = self.total = self.solved = self.under_way = 0
+        self.what = "expert"
         self.last: tuple[float, int] = (0.0, 0)
         self.spent, self.done = 0.0, 0
 
@@ -148,6 +149,7 @@ class ControlProgress:
         kind = event["event"]
         if kind == "start":
             self.iterations, self.total = event["iterations"], event["steps"]
+            self.what = event.get("what", self.what)
             self.console.print(f"{event['tasks']} task(s), at most {self.total} environment steps")
         elif kind == "cloning":
             self.console.print("cloning the demonstrators")
@@ -174,7 +176,7 @@ class ControlProgress:
 
     def _where(self, event: dict[str, Any]) -> str:
         if not self.iterations:
-            return "expert"
+            return self.what
         return f"iteration {event['i']}/{self.iterations}" if event["i"] else "no constraint"
 
     def _left(self, steps: int) -> str:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +15,7 @@ from ringfence.runs.control_config import ControlWorld, FeatureConfig, TaskConfi
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.ant_bullet import AntBulletTask
 from ringfence.worlds.gym_env import GymTask
+from ringfence.worlds.named import Named, find
 from ringfence.worlds.rollouts import ContinuousTask
 
 
@@ -39,7 +37,7 @@ def _ant_task(world: ControlWorld, task: TaskConfig) -> AntTask:
     """The Ant's only argument is the direction it is paid for."""
     given = {**world.kwargs, **task.kwargs}
     direction = given.pop("direction", (1.0, 0.0))
-    if given or task.reward or len(direction) != 2:
+    if given or task.reward or task.wrapper or len(direction) != 2:
         raise InvalidInput("[world] the Ant's tasks differ in kwargs = { direction = [x, y] } only")
     x, y = map(float, direction)
     ant = AntTask((x, y), full_state=world.full_state)
@@ -53,7 +51,7 @@ def _gym_task(world: ControlWorld, task: TaskConfig) -> GymTask:
         raise InvalidInput("[world] features: declare at least one, or full_state = true")
     if world.full_state and world.feature_function:
         raise InvalidInput("[world] full_state and feature_function don't go together")
-    function = function_named(world.feature_function) if world.feature_function else None
+    function = function_named(world.feature_function)
     made = GymTask(
         world.env,
         tuple(Feature(f.name, f.unit) for f in world.features) or (Feature("obs_0", "1"),),
@@ -61,8 +59,9 @@ def _gym_task(world: ControlWorld, task: TaskConfig) -> GymTask:
         world.steps,
         {**world.kwargs, **task.kwargs},
         dict([_source(f) for f in world.features]) if function is None else {},
-        function_named(task.reward) if task.reward else None,
+        function_named(task.reward),
         task.name,
+        function_named(task.wrapper),
     )
     if not world.full_state:
         return made
@@ -79,18 +78,12 @@ def _source(f: FeatureConfig) -> tuple[str, str | int]:
     return f.name, f.column if f.column is not None else f.info or f.name
 
 
-def function_named(name: str) -> Callable[..., Any]:
-    """ "module:function"."""
-    module, _, function = name.partition(":")
-    try:
-        found = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise InvalidInput(
-            f"can't find the function {name!r} (module:function): {problem}"
-        ) from None
-    if not callable(found):
-        raise InvalidInput(f"{name!r} is not a function")
-    return found  # type: ignore[no-any-return]
+def function_named(name: str) -> Named | None:
+    """The user's function, found now rather than in the middle of a training."""
+    if not name:
+        return None
+    find(name)
+    return Named(name)
 
 
 def start_states(task: ContinuousTask, demos: TaskDemos) -> Array:

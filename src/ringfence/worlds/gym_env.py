@@ -1,17 +1,16 @@
 """Anyone's Gymnasium environment with Box observations and actions, as a task.
 
 The environment is named by its registered id or by "module:function" (a function that makes
-one). Its features are declared: a key of the environment's `info`, or a function of the
-transition. Copies run in Gymnasium's own SyncVectorEnv.
+one). Its features are declared: a key of the environment's `info`, a column of the observation,
+or a function of the transition. Copies run in Gymnasium's own SyncVectorEnv.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from importlib import import_module
-from typing import Any, cast
+from functools import cached_property, partial
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -19,9 +18,10 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
-from ringfence.errors import InvalidInput, SolverFailed
+from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
 from ringfence.objects import Array, Feature
 from ringfence.worlds.gym_shapes import Shaped
+from ringfence.worlds.named import blame, find
 from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, Step
 from ringfence.worlds.sources import FeatureReader, TransitionFeatures
 
@@ -36,8 +36,10 @@ class GymTask:
     features: names and units; a feature's value is info[name] after the step, unless `sources`
     names another key or a column of the observation, or `transition` computes all of them.
     steps: of an episode, by default the registered limit. kwargs: for the environment's maker.
-    reward: in the place of the environment's own. A saved state is the start's seed and the
-    actions since: exact for any environment whose steps depend on nothing else.
+    reward: in the place of the environment's own. wrapper: put around each environment. A saved
+    state is the start's seed and the actions since: exact for any environment whose steps depend
+    on nothing else. Functions that are `Named` keep the task's repr the same in every process,
+    which a killed solve needs to go on.
     """
 
     env: str
@@ -48,6 +50,7 @@ class GymTask:
     sources: Mapping[str, str | int] = field(default_factory=dict)
     reward: TransitionReward | None = None
     label: str = ""
+    wrapper: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         spaces = self._spaces
@@ -98,28 +101,37 @@ class GymTask:
 
     def make(self) -> gymnasium.Env[Any, Any]:
         """One environment, without a time limit of its own where Gymnasium added one."""
-        module, _, function = self.env.partition(":")
         try:
-            if function and not _is_registered(self.env):
-                made = getattr(import_module(module), function)(**self.kwargs)
-            else:
-                made = gymnasium.make(self.env, max_episode_steps=-1, **self.kwargs)
-        except (gymnasium.error.Error, ImportError, AttributeError, TypeError) as error:
-            raise InvalidInput(f"can't make the environment {self.env!r}: {error}") from error
-        return cast("gymnasium.Env[Any, Any]", made)
+            made = self._maker()(**self.kwargs)
+            made = made if self.wrapper is None else self.wrapper(made)
+        except RingfenceError:
+            raise
+        except Exception as problem:  # anyone's code may raise anything
+            raise InvalidInput(f"can't make the environment {self.env!r}: {blame(problem)}") from (
+                problem
+            )
+        if not isinstance(made, gymnasium.Env):
+            raise InvalidInput(
+                f"{self.env!r} made {type(made).__name__}, not a gymnasium.Env; for an old gym "
+                "environment use Gymnasium's compatibility wrapper"
+            )
+        return made
+
+    def _maker(self) -> Callable[..., Any]:
+        """ "module:function", unless Gymnasium knows the name ("module:Id-v0" counts)."""
+        known = self.env in gymnasium.registry or "-v" in self.env.partition(":")[2]
+        if ":" in self.env and not known:
+            return find(self.env)
+        return partial(gymnasium.make, self.env, max_episode_steps=-1)
 
     @cached_property
     def _spaces(self) -> tuple[Any, Any, int | None]:
         """Observation space, action space and the registered limit of steps."""
         env = self.make()
         env.close()
-        registered = gymnasium.registry.get(self.env)
+        registered = gymnasium.registry.get(self.env.rpartition(":")[2])
         limit = registered.max_episode_steps if registered is not None else None
         return env.observation_space, env.action_space, limit
-
-
-def _is_registered(name: str) -> bool:
-    return name in gymnasium.registry
 
 
 class GymSimulator:
@@ -134,6 +146,11 @@ class GymSimulator:
         self._seen = np.zeros((copies, task.observation_dim))
         self._ended = np.ones(copies, np.bool_)
         self._reader = FeatureReader(task.features, task.transition or task.sources, task.name)
+
+    @property
+    def seeds(self) -> NDArray[np.int64]:
+        """With which each copy was last reset [N]."""
+        return self._seeds.copy()
 
     def reset(self, which: NDArray[np.intp], rngs: Sequence[np.random.Generator]) -> Array:
         if len(which):

@@ -352,6 +352,7 @@ class LocalCollector:
         rngs = [np.random.default_rng([*seed, EVALUATION, self._first + i]) for i in range(n)]
         std = np.zeros_like(actor.log_std) if deterministic else np.exp(actor.log_std)
         observation = sim.reset(np.arange(n), rngs)
+        seeds = getattr(sim, "seeds", None)  # only where a seed is all that an episode begins from
         augmentation, length = np.zeros(n), np.full(n, task.horizon)
         terminated, over = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
         seen, taken, steps = [observation], [], []
@@ -379,6 +380,7 @@ class LocalCollector:
                 rewards=np.array([s.rewards[i] for s in steps[: length[i]]]),
                 features=np.array([s.features[i] for s in steps[: length[i]]]),
                 terminated=bool(terminated[i]),
+                seed=None if seeds is None else int(seeds[i]),
             )
             for i in range(n)
         ]

@@ -1,0 +1,225 @@
+"""A new task on a continuous world, under a learned constraint: `ringfence transfer --task`.
+
+DIR/transfer.toml   all that determines the result
+    constraint.json, weights.safetensors   the saved constraint, a copy
+    ledger/ checkpoints/ episodes/   of the solve: a killed transfer goes on with `resume`
+    policy/         policy.safetensors
+    summary.json    reward, cost, violations, with an exact interval for their chance
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+
+from ringfence.constraints import files as constraint_files
+from ringfence.errors import InvalidInput
+from ringfence.intervals import binomial_interval
+from ringfence.objects import Array, Constraint, Problem, Trajectory
+from ringfence.runs import config as configs
+from ringfence.runs import control_config
+from ringfence.runs.control_config import ControlWorld
+from ringfence.runs.control_solver import ControlSolver
+from ringfence.runs.control_world import make_tasks, make_truth, world_versions
+from ringfence.runs.files import json_bytes, remove_partials, write_folder, write_json
+from ringfence.runs.folder import OnEvent, only_driver, refuse_existing, teller
+from ringfence.runs.summary import finite
+from ringfence.solvers.ppo import PPOConfig, Record, evaluate
+from ringfence.worlds.gym_env import GymTask
+from ringfence.worlds.replay import trial
+from ringfence.worlds.rollouts import ContinuousTask, check_task
+
+FILE = "transfer.toml"
+#: The last number of the seed path of the episodes that are counted.
+COUNTED = 70
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Settings:
+    """delta: the limit on an episode's cost; episodes: how many are counted afterwards."""
+
+    delta: float
+    episodes: int = 100
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.delta < np.inf:
+            raise InvalidInput(f"the limit delta must be at least 0 and finite, got {self.delta}")
+        if self.episodes < 2:
+            raise InvalidInput(f"--episodes must be at least 2, got {self.episodes}")
+
+
+@dataclass(frozen=True)
+class TransferConfig:
+    command: str
+    seed: int
+    world: ControlWorld
+    transfer: Settings
+    ppo: PPOConfig
+
+
+def to_toml(config: TransferConfig) -> str:
+    lines = [
+        f"schema = {configs.SCHEMA}",
+        f"command = {configs.toml_value(config.command)}",
+        f"seed = {config.seed}",
+    ]
+    for name in ("world", "transfer", "ppo"):
+        lines += configs.section_lines(name, getattr(config, name))
+    return "\n".join(lines) + "\n"
+
+
+def read(path: Path) -> TransferConfig:
+    document = configs.read_document(path)
+    return TransferConfig(
+        configs.scalar(path, document, "command", str),
+        configs.scalar(path, document, "seed", int),
+        configs.section(path, document, "world", ControlWorld),
+        configs.section(path, document, "transfer", Settings),
+        configs.section(path, document, "ppo", PPOConfig),
+    )
+
+
+def read_task(text: str) -> tuple[ControlWorld, PPOConfig]:
+    """FILE.toml or FILE.toml:TASK: a world with one task, and the settings of its training."""
+    name, colon, task = text.partition(".toml:")
+    path = Path(name + ".toml" if colon else text)
+    document = control_config.user_document(path)
+    world = configs.section(path, document, "world", ControlWorld)
+    if colon:
+        chosen = tuple(t for t in world.tasks if t.name == task)
+        if not chosen:
+            there = ", ".join(t.name for t in world.tasks) or "none"
+            raise InvalidInput(f"{path}: there is no task {task!r}; it has {there}")
+        world = replace(world, tasks=chosen)
+    if len(world.tasks) > 1:
+        names = ", ".join(t.name for t in world.tasks)
+        raise InvalidInput(f"{path}: several tasks ({names}); choose one with --task {path}:NAME")
+    return world, configs.section(path, document, "ppo", PPOConfig)
+
+
+def saved_folder(place: Path) -> Path:
+    """A saved constraint, or that of a run."""
+    return place / "constraint" if (place / "constraint").is_dir() else place
+
+
+def create(out: Path, config: TransferConfig, constraint: Path) -> None:
+    """A new folder, after all that can be checked before the training."""
+    refuse_existing(out)
+    c, _ = constraint_files.load_document(constraint)
+    (task,) = make_tasks(config.world)
+    check_task(task, c.features)
+    make_truth(config.world, task.features)
+    if isinstance(task, GymTask):
+        trial(task)
+    names = ("constraint.json", "weights.safetensors")
+    files = {name: (constraint / name).read_bytes() for name in names}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_folder(out, {FILE: to_toml(config).encode(), **files})
+
+
+def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
+    """Train and count, from wherever it was; returns the summary."""
+    if (out / "summary.json").is_file():  # written last
+        finished: dict[str, Any] = json.loads((out / "summary.json").read_text())
+        return finished
+    config = read(out / FILE)
+    c = constraint_files.load(out)
+    (task,) = make_tasks(config.world)
+    with only_driver(out):
+        remove_partials(out)
+        tell = teller(out, on_event)
+        steps = config.ppo.env_steps
+        tell({"event": "start", "what": "transfer", "tasks": 1, "iterations": 0, "steps": steps})
+
+        def on_record(problem: Problem, record: Record) -> None:
+            tell({"event": "update", "i": 0, "k": 0, **asdict(record)})
+
+        def on_solved(problem: Problem, name: str, known: bool) -> None:
+            tell({"event": "solved", "i": 0, "k": 0, "known": known, "name": name})
+
+        solver = ControlSolver(out, config.world, config.ppo, {}, {}, on_record, on_solved)
+        problem = Problem(task, c, config.transfer.delta, None, (config.seed,))
+        (solution,) = solver([problem])
+        raw = c.raw if config.ppo.augment else _no_augmentation
+        seed = (config.seed, COUNTED)
+        episodes = evaluate(task, solution.policy, raw, config.transfer.episodes, seed)
+        weights = {name: np.asarray(a, order="C") for name, a in sorted(solution.policy.items())}
+        policy = {"policy.safetensors": safetensors.numpy.save(weights)}
+        if not (out / "policy").is_dir():
+            write_folder(out / "policy", {**policy, "policy.json": _about(config, task, c)})
+        summary = {
+            **summarise(config, task, c, episodes),
+            "lam": finite(solution.lam),
+            "env_steps": solution.env_steps,
+        }
+        write_json(out / "summary.json", summary)
+    return summary
+
+
+def _no_augmentation(phi: Array) -> Array:
+    return np.zeros(len(phi))
+
+
+def _about(config: TransferConfig, task: ContinuousTask, c: Constraint) -> bytes:
+    """policy.json: what the policy was trained for."""
+    return json_bytes(
+        {
+            "schema": 1,
+            "world": config.world.name,
+            "task": task.name,
+            "constraint": c.describe(),
+            "delta": config.transfer.delta,
+            "seed": config.seed,
+            "ppo": asdict(config.ppo),
+        }
+    )
+
+
+def summarise(
+    config: TransferConfig, task: ContinuousTask, c: Constraint, episodes: Sequence[Trajectory]
+) -> dict[str, Any]:
+    delta, truth = config.transfer.delta, make_truth(config.world, task.features).c
+    rewards = np.array([t.rewards.sum() for t in episodes])
+    return {
+        "schema": 1,
+        "command": config.command,
+        "world": config.world.name,
+        "task": task.name,
+        "seed": config.seed,
+        "versions": world_versions(config.world),
+        "constraint": {"description": c.describe()},
+        "delta": delta,
+        "episodes": len(episodes),
+        "confidence": CONFIDENCE,
+        "length": float(np.mean([len(t) for t in episodes])),
+        "reward": float(rewards.mean()),
+        "reward_se": float(rewards.std(ddof=1) / np.sqrt(len(rewards))),
+        **violations("", c, episodes, delta),
+        "truth": config.world.truth or None,
+        **(violations("true_", truth, episodes, delta) if truth is not None else {}),
+    }
+
+
+def violations(
+    prefix: str, c: Constraint, episodes: Sequence[Trajectory], delta: float
+) -> dict[str, Any]:
+    """Of a constraint: an episode violates it if its cost sums to more than delta."""
+    cost = np.array([float(c.cost(t.features).sum()) for t in episodes])
+    raw = np.array([float(c.raw(t.features).sum()) for t in episodes])
+    count = int((cost > delta).sum())
+    low, high = binomial_interval(count, len(cost), CONFIDENCE)
+    figures: Mapping[str, Any] = {
+        "cost": float(cost.mean()),
+        "cost_se": float(cost.std(ddof=1) / np.sqrt(len(cost))),
+        "raw": float(raw.mean()),
+        "violating_episodes": count,
+        "violation_chance": [low, high],
+    }
+    return {f"{prefix}{name}": value for name, value in figures.items()}

@@ -1,0 +1,119 @@
+"""Somebody's own environment and logs: a cart that is paid for speed, drivers who keep a limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+
+LIMIT, STEPS = 0.75, 50
+
+TOML = """
+[world]
+kind = "gym"
+env = "own_cart:make_cart"
+steps = 50
+features = [{ name = "speed", unit = "m/s" }]
+
+[demos]
+path = "logs.npz"
+
+[game]
+constraint = "speed <= ?"
+player = "payoff"
+expert_budget = 0.5
+iterations = 1
+buffer = 0.0
+probe = false
+
+[clone]
+steps = 200
+
+[ppo]
+env_steps = 2048
+copies = 8
+steps = 32
+batch = 128
+hidden = [16]
+evaluation_episodes = 4
+"""
+
+
+class Cart(gymnasium.Env):
+    """The action changes the speed by up to 0.2 m/s; the reward is the speed, times `pay`."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float32)
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def __init__(self, pay=1.0, push=0.2):
+        self.pay, self.push = pay, push
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.speed = float(self.np_random.uniform(0.0, 0.1))
+        return np.array([self.speed], np.float32), {}
+
+    def step(self, action):
+        self.speed = float(np.clip(self.speed + self.push * action[0], 0.0, 2.0))
+        seen = np.array([self.speed], np.float32)
+        return seen, self.pay * self.speed, False, False, {"speed": self.speed}
+
+
+def make_cart(**settings):
+    return Cart(**settings)
+
+
+class Shaky(Cart):
+    """Wind that no seed decides."""
+
+    def step(self, action):
+        return super().step(action + np.random.default_rng().normal(0.0, 0.1, 1))
+
+
+def slowly(before, actions, after):
+    """Another reward: paid for being slow."""
+    return -after[:, 0]
+
+
+def square(before, actions, after):
+    """A feature: the speed's square."""
+    return after[:, :1] ** 2
+
+
+def half(env):
+    """A wrapper: half of the reward."""
+    return gymnasium.wrappers.TransformReward(env, lambda r: r / 2)
+
+
+def arrays(paces=(LIMIT,) * 8, seeds=True) -> dict[str, np.ndarray]:
+    """Drivers' logs in the layout of ringfence.logs; the n-th one goes up to paces[n]."""
+    seen, actions, rewards, speeds = [], [], [], []
+    for n, pace in enumerate(paces):
+        env, rng = Cart(), np.random.default_rng(n)
+        seen.append(env.reset(seed=n)[0])
+        for _ in range(STEPS):
+            wish = (pace - env.speed) / 0.2 - 0.8 * rng.random()
+            actions.append(np.clip([wish], -1, 1).astype(np.float32))
+            after, reward, *_, info = env.step(actions[-1])
+            seen.append(after)
+            rewards.append(reward)
+            speeds.append(info["speed"])
+    n = len(paces)
+    found = {
+        "lengths": np.full(n, STEPS),
+        "observations": np.array(seen),
+        "actions": np.array(actions),
+        "rewards": np.array(rewards),
+        "info/speed": np.array(speeds),
+        "terminated": np.zeros(n, bool),
+    }
+    return {**found, "seeds": np.arange(n)} if seeds else found
+
+
+def write(folder: Path, text: str = TOML, **changes: np.ndarray | None) -> Path:
+    """my.toml and logs.npz in the folder; an array that is changed to None is left out."""
+    kept = {k: v for k, v in {**arrays(), **changes}.items() if v is not None}
+    np.savez(folder / "logs.npz", **kept)
+    (folder / "my.toml").write_text(text)
+    return folder / "my.toml"
