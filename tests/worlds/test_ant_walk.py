@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ringfence.worlds.ant_walk import Pilot, Walk, controller, walk, walk_groups
+from ringfence.worlds.ant_walk import STEP, Pilot, Walk, controller, walk, walk_groups
 from ringfence.worlds.floor import ARRIVED, LATE, REACHED
 
 NOWHERE = np.zeros((0, 2))
@@ -58,12 +58,27 @@ def test_a_group_depends_on_nobody_else() -> None:
 
 
 def test_the_pilot_aims_back_at_its_line() -> None:
-    pilot = Pilot([Walk(np.zeros(2), np.array([10.0, 0.0]), NOWHERE)])
+    line = Walk(np.zeros(2), np.array([10.0, 0.0]), NOWHERE)
     level = np.zeros((1, 27))
     level[0, 1] = 1.0  # the quaternion of no turn
-    above, _ = pilot.steer(np.array([[3.0, 1.0]]), level)
-    below, _ = pilot.steer(np.array([[3.0, -1.0]]), level)
+    above, _ = Pilot([line]).steer(np.array([[3.0, 1.0]]), level)
+    below, _ = Pilot([line]).steer(np.array([[3.0, -1.0]]), level)
     assert -np.pi / 2 < above[0] < 0 < below[0] < np.pi / 2
+
+
+def test_the_pilot_turns_by_little_at_a_time() -> None:
+    """From +x to -x in steps of SLEW, but at once near the goal."""
+    far, near = (Walk(np.zeros(2), np.array([x, 0.0]), NOWHERE) for x in (50.0, 0.4))
+    level = np.zeros((1, 27))
+    level[0, 1] = 1.0
+    turns = []
+    for w in (far, near):
+        pilot = Pilot([w])
+        pilot.steer(np.zeros((1, 2)), level)
+        direction, _ = pilot.steer(w.goal[None] + [[1.0 if w is far else 0.1, 0.1]], level)
+        turns.append(abs(direction[0]))
+    assert turns[0] < turns[1]
+    assert turns[1] <= 2 * STEP / REACHED + 1e-9
 
 
 def test_the_controller_is_small_and_complete() -> None:
