@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 from ringfence.constraints.classes import TableClass
 from ringfence.constraints.player import ConstraintPlayer, Regression, ftrl
 from ringfence.constraints.table import TableConstraint
+from ringfence.constraints.template import parse_template
+from ringfence.constraints.template_player import TemplateRegression
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, limit, play
 from ringfence.objects import Array, Behaviour, Constraint, Feature, J, Problem, Solution
@@ -261,3 +264,57 @@ def test_tasks_without_as_many_experts_are_an_error(tasks: int, experts: int) ->
     )
     with pytest.raises(InvalidInput, match=f"{tasks} tasks need as many experts, got {experts}"):
         next(game)
+
+
+# Starts and weights
+
+
+class Track:
+    """A task on which every learner does the next of the given speeds."""
+
+    name, features, horizon = "track", (Feature("speed", "m/s"),), 10
+
+
+def at(speed: float) -> Behaviour:
+    return Behaviour(np.array([[speed]]), np.array([10.0]), speed, 0.0, 10.0, None)
+
+
+def played(rules: Rules, answers: Sequence[tuple[float, float]], **more: object) -> list[Record]:
+    """The threshold game with learners of these (speed, lam), one per iteration."""
+    left = iter(answers)
+
+    def solve(problems: Sequence[Problem]) -> list[Solution]:
+        speed, lam = next(left)
+        policy = {"speed": np.array(speed), "start": np.array(problems[0].start is not None)}
+        return [Solution(policy, lam, at(speed), 1)]
+
+    player = TemplateRegression(parse_template("speed <= ?", Track.features), 10.0)
+    return list(play([Track()], [at(1.0)], solve, player, rules, **more))
+
+
+def test_learners_can_be_weighted_by_their_multipliers() -> None:
+    answers = [(5.0, 0.0), (3.0, 1.0), (2.0, 3.0)]
+    rules = Rules(3, -1.0, multi_task=False)
+    plain = played(rules, answers)[-1].c_next
+    weighted = played(replace(rules, weighted=True), answers)[-1].c_next
+    assert plain.offset == pytest.approx((1.0 + 10 / 3) / 2)
+    assert weighted.offset == pytest.approx((1.0 + (3.0 + 3 * 2.0) / 4) / 2, abs=1e-5)
+
+
+def test_learners_without_a_multiplier_weigh_the_same() -> None:
+    rules = Rules(2, -1.0, multi_task=False, weighted=True)
+    c = played(rules, [(5.0, 0.0), (3.0, 0.0)])[-1].c_next
+    assert c.offset == pytest.approx((1.0 + 4.0) / 2)
+
+
+def test_a_solve_begins_where_it_is_told_from_the_last_one() -> None:
+    seen: list[float | None] = []
+
+    def begin(k: int, last: Solution | None) -> dict | None:
+        seen.append(None if last is None else float(last.policy["speed"]))
+        return None if last is None else {"any": np.zeros(1)}
+
+    rules = Rules(3, -1.0, multi_task=False)
+    records = played(rules, [(5.0, 0.0), (3.0, 0.0), (2.0, 0.0)], begin=begin)
+    assert seen == [None, 5.0, 3.0]
+    assert [bool(r.solutions[0].policy["start"]) for r in records] == [False, True, True]

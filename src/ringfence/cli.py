@@ -367,6 +367,7 @@ def _icl_study(one: Parser) -> None:
     )
     group.add_argument("--steps", type=int, help="environment steps of an iteration")
     group.add_argument("--iterations", type=int, help="of the game")
+    _carry(group, "policy")
 
 
 def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:
@@ -444,9 +445,14 @@ def _control_game(one: Parser) -> None:
         "--start-share", type=float, default=0.0, help="of episodes begin at demonstrated states"
     )
     group.add_argument("--clone-steps", type=int, help="0: no cloning (default: 5000)")
+    _carry(group, None)
+
+
+def _carry(group: Any, default: str | None) -> None:
     group.add_argument(
         "--carry",
         choices=("nothing", "critics", "policy"),
+        default=default,
         help="what a solve takes over from the iteration before it",
     )
 

@@ -258,6 +258,7 @@ def reproduce(options: Namespace, seeds: int) -> None:
             tuple(options.on.split(",")) if options.on else (),
             options.full_state,
             options.expert_budget,
+            options.carry,
         )
         out = options.out / name if options.out else Path("results") / study.name
         icl.reproduce(study, out, options.command_line, print)

@@ -19,7 +19,7 @@ from ringfence.constraints import files as constraint_files
 from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import behaviour_of
-from ringfence.report import control_page, page
+from ringfence.report import control_seeds, page
 from ringfence.report.control_read import read_control
 from ringfence.runs import control_config as configs
 from ringfence.runs.control import create, drive
@@ -147,8 +147,10 @@ def test_an_unconstrained_learner_that_earns_no_more_needs_no_constraint(tmp_pat
         small("? x + ? y <= ?"),
         with_world(small("linear", initial="free"), full_state=True),
         replace(small("mlp", initial="free"), network=configs.NetworkConfig((8,), steps=50)),
+        replace(small(stop_share=0.5), clone=replace(small().clone, carry="critics")),
+        replace(small(), ppo=replace(PPO, start_share=0.5)),
     ],
-    ids=["payoff", "weighted", "line", "full state", "network"],
+    ids=["payoff", "weighted", "line", "full state", "network", "critics", "starts"],
 )
 def test_other_classes_and_players_play(tmp_path: Path, config: configs.ControlConfig) -> None:
     run = tmp_path / "run"
@@ -172,6 +174,8 @@ def test_other_classes_and_players_play(tmp_path: Path, config: configs.ControlC
         (small("mlp", player="payoff"), "payoff player has no network"),
         (small(method="mt-icl"), "mt-icl needs a class"),
         (small(player="payoff", expert_budget=-1.0), "budget must be at least 0"),
+        (small("? x - y <= 0", player="payoff"), "within a budget of 0 per episode"),
+        (replace(small(), clone=configs.CloneConfig(steps=0)), "needs .clone. steps > 0"),
         (with_world(small(), truth="height <= 1"), "no feature 'height'"),
         (with_world(small(), env="Ant-v5"), "env is for kind"),
         (with_world(small(), kind="gym"), "needs env"),
@@ -236,7 +240,7 @@ def test_a_page_over_seeds_has_their_means(finished: Path) -> None:
 
 
 def page_over(runs: list[Path]) -> str:
-    return control_page.render_many([read_control(run) for run in runs])
+    return control_seeds.render([read_control(run) for run in runs])
 
 
 def test_runs_of_different_experiments_are_not_averaged(finished: Path, tmp_path: Path) -> None:

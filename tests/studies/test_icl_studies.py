@@ -12,7 +12,8 @@ from PIL import Image
 
 from ringfence.runs.control_config import ITERATION
 from ringfence.solvers.ppo import PPOConfig
-from ringfence.studies import icl
+from ringfence.studies import chou, icl
+from ringfence.studies.icl_tables import is_good, table
 from ringfence.worlds import ant
 
 TINY = {
@@ -59,3 +60,60 @@ def test_position_from_nothing_to_table_and_figures(tmp_path: Path) -> None:
     before = {p.name: p.read_bytes() for p in out.iterdir()}
     icl.reproduce(study, out, "ringfence reproduce position", said.append)
     assert {p.name: p.read_bytes() for p in out.iterdir()} == before
+
+
+def test_a_study_says_what_it_is() -> None:
+    study = icl.Study("ant", icl.VELOCITY, player="payoff", saturated=True, budget=5.0)
+    assert study.name == "velocity-mujoco-payoff-5-saturated"
+    assert "keep-saturated 0.05" in icl.heading(study, "").demonstrations
+    assert "a budget of 5" in icl.heading(study, "").player
+    mlp = icl.Study("ant-bullet", icl.POSITION_.noisy, constraint="mlp", full_state=True)
+    assert mlp.name == "noisy-position-bullet-mlp-full-state"
+    assert icl.configuration(mlp, 0).game.initial == "free"
+
+
+def test_seeds_that_were_not_run_are_called_so() -> None:
+    study = icl.Study("ant", icl.VELOCITY)
+    text = table({}, {}, 2, icl.heading(study, "ringfence reproduce velocity"))
+    assert text.count("not run") > 10
+
+
+def row(**changes: float) -> dict:
+    return {
+        "expert_reward_mean": 100.0,
+        "expert_reward_se_mean": 2.0,
+        "learner_reward_mean": 96.5,
+        "expert_true_raw_mean": -10.0,
+        "learner_true_raw_mean": 9.0,
+        "expert_length_mean": 1000.0,
+        "learner_length_mean": 1000.0,
+        **changes,
+    }
+
+
+def test_a_good_seed_earns_and_keeps_what_experts_do() -> None:
+    assert is_good(row())
+    assert not is_good(row(learner_reward_mean=95.9))
+    assert not is_good(row(learner_true_raw_mean=10.5))
+    assert not is_good(row(learner_true_raw_mean=9.0, learner_length_mean=500.0))
+
+
+def test_baselines_from_nothing_to_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = [tiny(e).experiment for e in (icl.VELOCITY,)]
+    monkeypatch.setattr(chou, "EXPERIMENTS", tuple(small))
+    monkeypatch.setattr(chou, "EPISODES", 16)
+    study = icl.Study
+
+    def with_tiny_experts(*arguments: object) -> icl.Study:
+        return study(*arguments, expert_ppo=EXPERT)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(icl, "Study", with_tiny_experts)
+    ppo = PPOConfig(**{**TINY, "env_steps": 512, "margin": 0.0})
+    out, said = tmp_path / "results", []
+    chou.reproduce("ant", 1, out, "ringfence reproduce baselines", said.append, ppo)
+    summary = json.loads((out / "velocity-seed-0.json").read_text())
+    assert summary["episodes"] == 16
+    text = (out / "table.md").read_text()
+    assert "ICL, last iteration | not run" in text
+    if summary["result"] is not None:
+        assert f"{summary['result']['constraint_error']:.4f}" in text

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.objects import Array
-from ringfence.report.control_read import box, edge, read_control
+from ringfence.report.control_read import box, edge, parameter_words, read_control
 from ringfence.report.draw import EXPERT, FORBIDDEN, INK, LEARNER, Curve, draw_curves
 from ringfence.report.figures import canvas, picture_bytes
 from ringfence.runs.files import write_file
@@ -28,7 +28,12 @@ def courses(summaries: Sequence[Summary], path: Path) -> None:
     with canvas(3.6 * (len(panels) + len(shown)), 3.0) as figure:
         axes = figure.subplots(1, len(panels) + len(shown), squeeze=False)[0]
         for ax, name in zip(axes, shown, strict=False):
-            draw_curves(ax, [parameter_curve(summaries, name)], "iteration", f"learned {name}")
+            draw_curves(
+                ax,
+                [parameter_curve(summaries, name)],
+                "iteration",
+                f"learned {parameter_words(name)}",
+            )
             true = true_parameter(summaries[0], name)
             if true is not None:
                 ax.axhline(true, color=INK, linewidth=1.0, linestyle=":", label="truth")

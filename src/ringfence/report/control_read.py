@@ -144,3 +144,8 @@ def box(paths: Sequence[Array], margin: float) -> tuple[Array, Array]:
     """Corners (low, high) around points [n, 2]."""
     points = np.concatenate(list(paths))
     return points.min(axis=0) - margin, points.max(axis=0) + margin
+
+
+def parameter_words(name: str) -> str:
+    """A parameter's name for reading: "limit", or the coefficient of a feature."""
+    return name if name == "limit" else f"coefficient of {name}"

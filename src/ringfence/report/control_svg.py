@@ -9,7 +9,7 @@ import numpy as np
 
 from ringfence.objects import Array
 from ringfence.report.charts import nice_ticks
-from ringfence.report.control_read import ControlRun, box, edge
+from ringfence.report.control_read import ControlRun, box, edge, parameter_words
 from ringfence.report.markup import Markup, figure_text, short, tag
 
 WIDTH, HEIGHT = 640, 460
@@ -171,8 +171,9 @@ def budgets(run: ControlRun) -> Markup:
     pairs = np.array([[p["parameter"], p["budget"]] for p in run.summary["budget_curve"]])
     (name,) = run.best["constraint"]["parameters"]
     low, high = pairs.min(axis=0), pairs.max(axis=0)
-    plane = Plane(np.array([low[0], 0.0]), np.array([high[0], 1.05 * high[1]]),
-                  (f"{name} of {run.summary['class']}", "budget: cost of an episode"))  # fmt: skip
+    across = f"{parameter_words(name)} in {run.summary['class']}"
+    corner = np.array([high[0], 1.05 * high[1]])
+    plane = Plane(np.array([low[0], 0.0]), corner, (across, "budget: cost of an episode"))
     parts: list[Any] = [
         tag("g", tag("path", class_="main", d=plane.path(pairs)), class_="series expert"),
     ]

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.report import animation, control_page, course, findings, seeds, svg, words
+from ringfence.report import (
+    animation,
+    control_page,
+    control_seeds,
+    course,
+    findings,
+    seeds,
+    svg,
+    words,
+)
 from ringfence.report.control_read import is_control, read_control
 from ringfence.report.labels import Labels, read_labels
 from ringfence.report.markup import Markup, data_block, figure_text, tag
@@ -42,7 +51,7 @@ def render(run: Path) -> str:
 def write_many(runs: Sequence[Path], out: Path) -> Path:
     """Write one page over several seeds of the same experiment."""
     if any(is_control(run) for run in runs):
-        page = control_page.render_many([read_control(run) for run in runs])
+        page = control_seeds.render([read_control(run) for run in runs])
     else:
         page = seeds.render([read_run(run) for run in runs])
     write_file(out, page.encode())

@@ -11,7 +11,7 @@ touched by `control_summary`, after the learning step, to add columns to the rep
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ import safetensors.numpy
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.player import Begun
-from ringfence.demos import Demonstrations, TaskDemos, content_hash
+from ringfence.demos import Demonstrations, content_hash
 from ringfence.errors import InvalidInput
-from ringfence.game import Record, Rules, play
+from ringfence.game import Record, Rules, play, weigh
 from ringfence.objects import (
     Behaviour,
     Constraint,
@@ -31,8 +31,6 @@ from ringfence.objects import (
     Problem,
     Solution,
     Start,
-    Trajectory,
-    behaviour_of,
 )
 from ringfence.runs import control_config as configs
 from ringfence.runs import folder
@@ -45,29 +43,19 @@ from ringfence.runs.control_player import (
     make_template,
     used_features,
 )
+from ringfence.runs.control_sides import Sides, make_sides, refuse_constant
 from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_summary import Reader, iteration_row, make_summary, nothing_to_learn
-from ringfence.runs.control_world import make_tasks, make_truth, start_states, world_versions
+from ringfence.runs.control_world import make_truth, start_states, world_versions
 from ringfence.runs.files import remove_partials, write_folder, write_json
 from ringfence.runs.folder import Event, OnEvent, only_driver, read_demos, teller
 from ringfence.runs.train import Clock
 from ringfence.selection import select
 from ringfence.solvers import ppo
 from ringfence.solvers.cloning import CloningConfig, clone, renormalised
-from ringfence.worlds.rollouts import ContinuousTask
 
 #: The iteration number, in seed paths, of what happens before the game.
 BEFORE = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Sides:
-    """The run's tasks with their demonstrations and what these amount to, in task order."""
-
-    tasks: tuple[ContinuousTask, ...]
-    demos: tuple[TaskDemos, ...]
-    train: tuple[Behaviour, ...]
-    heldout: tuple[Behaviour, ...]
 
 
 def create(run: Path, config: ControlConfig, demos: Demonstrations) -> None:
@@ -84,15 +72,12 @@ def check(config: ControlConfig, demos: Demonstrations) -> None:
     sides = make_sides(config, demos)
     features = sides.tasks[0].features
     make_truth(config.world, features)
-    make_player(config, features, float(sides.tasks[0].horizon))
-    points = np.concatenate([pi.features for pi in sides.train])
-    for name in used_features(config.game, features):
-        values = points[:, [f.name for f in features].index(name)]
-        if values.min() == values.max():
-            raise InvalidInput(
-                f"feature {name!r} is {values[0]:g} in every step of every demonstration: no "
-                "constraint on it can be learned; check how it is computed, or leave it out"
-            )
+    player = make_player(config, features, float(sides.tasks[0].horizon))
+    if config.game.player == "payoff":
+        player.update(sides.train, [sides.train])  # is there a constraint within the budget?
+    if config.game.initial == "clone" and not config.clone.steps:
+        raise InvalidInput('[game] initial = "clone" needs [clone] steps > 0; else use "free"')
+    refuse_constant(sides, used_features(config.game, features))
     if config.ppo.start_share > 0:
         for task, d in zip(sides.tasks, sides.demos, strict=True):
             start_states(task, d)
@@ -112,62 +97,6 @@ def make_rules(game: ControlGame) -> Rules:
         game.anneal,
         weighted=game.player == "weighted",
     )
-
-
-def make_sides(config: ControlConfig, demos: Demonstrations) -> Sides:
-    """Tasks and demonstrations, matched by name (a single one needs none)."""
-    tasks = make_tasks(config.world)
-    if config.game.method == "icl" and len(tasks) != 1:
-        raise InvalidInput(f"icl learns from one task, the world has {len(tasks)}; use mt-icl")
-    by_name = {d.task: d for d in demos.tasks}
-    if len(tasks) == len(demos.tasks) == 1:
-        by_name = {tasks[0].name: demos.tasks[0]}
-    chosen = []
-    for task in tasks:
-        if task.name not in by_name:
-            raise InvalidInput(
-                f"task {task.name!r} has no demonstrations; there are some of "
-                f"{', '.join(map(repr, by_name))}"
-            )
-        chosen.append(fitting(task, by_name[task.name], demos))
-    return Sides(
-        tasks,
-        tuple(chosen),
-        tuple(behaviour_of(d.train) for d in chosen),
-        tuple(behaviour_of(d.heldout) for d in chosen),
-    )
-
-
-def fitting(task: ContinuousTask, d: TaskDemos, demos: Demonstrations) -> TaskDemos:
-    """A task's demonstrations with the task's features; observations are added where they are."""
-    if not d.heldout:
-        raise InvalidInput(
-            f"task {d.task!r} has no held-out demonstrations; selection needs at least one"
-        )
-    have, want = [f.name for f in demos.features], [f.name for f in task.features]
-    if have != want and (have != want[: len(have)] or len(want) - len(have) != _width(d)):
-        raise InvalidInput(
-            f"the demonstrations have the features {', '.join(have)}, task {task.name!r} has "
-            f"{', '.join(want)}"
-        )
-    for label, t in d.labelled:
-        if t.observations.shape[1] != task.observation_dim:
-            raise InvalidInput(
-                f"{label}: observations of {t.observations.shape[1]} numbers, {task.name!r} has "
-                f"{task.observation_dim}: not demonstrations of this world"
-            )
-    if have == want:
-        return d
-    return TaskDemos(d.task, tuple(map(_seen, d.train)), tuple(map(_seen, d.heldout)))
-
-
-def _width(d: TaskDemos) -> int:
-    return int(d.train[0].observations.shape[1])
-
-
-def _seen(t: Trajectory) -> Trajectory:
-    """With the observation that each step led to among its features."""
-    return replace(t, features=np.hstack([t.features, t.observations[1:]]))
 
 
 # Driving ---------------------------------------------------------------------------------------
@@ -257,7 +186,9 @@ class _Drive:
     ) -> dict[str, Any]:
         """Select, put an interval around it, and write the results."""
         chosen = select(records, self.sides.heldout)
-        history = [record.learners for record in records[: chosen.i - 1]]
+        weighted = make_rules(self.game).weighted
+        before = records[: chosen.i - 1]
+        history = [weigh(r.solutions) if weighted else r.learners for r in before]
         interval = make_interval(
             player,
             self.template,
@@ -350,8 +281,7 @@ class _Drive:
             return [s.behaviour for s in free]
         found = []
         for k, (task, start) in enumerate(zip(self.sides.tasks, starts, strict=True)):
-            if start is None:
-                raise InvalidInput('[game] initial = "clone" needs [clone] steps > 0, or "free"')
+            assert start is not None
             found.append(self.solver.rollout(task, start, (self.config.seed, BEFORE, k)).behaviour)
         return found
 

@@ -18,6 +18,7 @@ from ringfence.solvers.ppo import PPOConfig
 
 Kind = Literal["ant", "ant-bullet", "gym"]
 Player = Literal["regression", "weighted", "payoff"]
+Carry = Literal["nothing", "critics", "policy"]
 
 #: Where an iteration of the game differs from a single solve: it begins at a cloned policy, so it
 #: needs fewer steps; and its limit is what the experts use, so the learner shall use it, too.
@@ -139,14 +140,17 @@ class CloneConfig:
 
     log_std: of its actions (None: the demonstrator's own noise, within bounds). carry: what a
     solve takes over from the iteration before: nothing, the critics (the paper's), or the policy
-    with all that belongs to it (then the clone is for the first iteration only).
+    with all that belongs to it (then the clone is for the first iteration only). After 100k steps
+    of a second iteration with limit 30, "policy" earned 1635 at a cost of 34, "critics" 1611 at
+    52; 200k steps with "nothing" 1564 in a third, at 32 for a limit of 22 (MuJoCo, velocity, one
+    seed; the experts earn 1666).
     """
 
     steps: int = 5_000
     batch: int = 128
     learning_rate: float = 1e-3
     log_std: float | None = None
-    carry: Literal["nothing", "critics", "policy"] = "critics"
+    carry: Carry = "policy"
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def make_interval(
     """The bootstrap interval of c_i, learned from the learners before it; None for networks."""
     if template is None or resamples < 1:
         return None
-    learners = history or [player.first]
+    learners = [*([player.first] if player.keep or not history else []), *history]
 
     def fit(experts: Sequence[Behaviour]) -> Array:
         c = player.player.update(experts, learners)

@@ -43,11 +43,13 @@ from ringfence.solvers.planner import LEARNER, Bools, Planner, best_moves, flag
 from ringfence.worlds.ant_maze import AntMaze
 from ringfence.worlds.floor import MazeTask
 
-#: How the restricted class is fitted, by measurement: with the paper's fit (learning rate 3e-4,
+#: How the restricted class is fitted, by measurement. With the paper's fit (learning rate 3e-4,
 #: points by visits) and tolerance 0 the output was lowered by 0.4 to 0.6, most walls with it (IoU
-#: 0.25). So fitted it is lowered by 0.04, and by 0.13 for tolerance 0: IoU 1 either way.
+#: 0.25). On squares of 1 m and 4,000 steps it was lowered by 0.19 for tolerance 0.1 in one of four
+#: seeds, and two corners of walls fell below the threshold; on squares of 0.5 m by 0.003 and 0.017,
+#: and no wall's mean is below 0.59.
 RESTRICTED = NetworkConfig(
-    learning_rate=3e-3, final_rate=0.0, steps=4_000, penalty=10.0, tolerance=0.1, spread=1.0
+    learning_rate=3e-3, final_rate=0.0, steps=6_000, penalty=10.0, tolerance=0.5, spread=0.5
 )
 PAPER = NetworkConfig()
 #: All iterations are played: a small payoff of the last network doesn't say that none is better.
@@ -203,6 +205,18 @@ class PlannerBackend:
         flagged = flag(problems[0].constraint, tasks[0].layout)
         self._clock.split("discretise")
         seeds = [(p.seed[0], LEARNER, *task.goal) for p, task in zip(problems, tasks, strict=True)]
+        solutions, known = self.walk(tasks, flagged, seeds)
+        self.reused = [_before(self._walked_in.setdefault(name, i), i) for name in self.names]
+        for n, task in enumerate(tasks):
+            event = {"event": "solved", "i": i, "k": n, "task": task.name, "known": n in known}
+            self._tell({**event, "walked_in": self._walked_in[self.names[n]]})
+        self._clock.split("walk")
+        return solutions
+
+    def walk(
+        self, tasks: Sequence[MazeTask], flagged: Bools, seeds: Sequence[tuple[int, ...]]
+    ) -> tuple[list[Solution], set[int]]:
+        """The tasks' episodes around the flagged cells, and which tasks the ledger had."""
         keys = [self._key(t, flagged, s) for t, s in zip(tasks, seeds, strict=True)]
         self.names = [key_hash(key) for key in keys]
         missing = [n for n, name in enumerate(self.names) if self._ledger.get(name) is None]
@@ -213,12 +227,7 @@ class PlannerBackend:
             )
             for n, solution in zip(missing, fresh, strict=True):
                 self._ledger.put(self.names[n], keys[n], solution)
-        self.reused = [_before(self._walked_in.setdefault(name, i), i) for name in self.names]
-        for n, task in enumerate(tasks):
-            event = {"event": "solved", "i": i, "k": n, "task": task.name, "known": n in known}
-            self._tell({**event, "walked_in": self._walked_in[self.names[n]]})
-        self._clock.split("walk")
-        return [cast(Solution, self._ledger.get(name)) for name in self.names]
+        return [cast(Solution, self._ledger.get(name)) for name in self.names], known
 
     def _key(self, task: MazeTask, flagged: Bools, seed: tuple[int, ...]) -> dict[str, Any]:
         moves = best_moves(flagged, task.goal)

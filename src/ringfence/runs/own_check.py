@@ -20,6 +20,7 @@ from ringfence.errors import InvalidInput
 from ringfence.runs import control
 from ringfence.runs.control_config import ControlConfig, ControlDemos
 from ringfence.runs.control_player import make_template, used_features
+from ringfence.runs.control_sides import make_sides
 from ringfence.runs.control_world import make_tasks, world_versions
 from ringfence.runs.own_demos import complete, gather
 from ringfence.saturation import CONVENTION, coverage, saturation, standing_apart
@@ -63,7 +64,7 @@ def _examine(config: ControlConfig, base: Path, findings: list[Finding]) -> Demo
         demos = demonstrations.load(base / config.demos.path)
     control.check(replace(config, demos=ControlDemos()), demos)
     findings.append(Finding("ok", "demonstrations", _counts(demos)))
-    sides = control.make_sides(config, demos)
+    sides = make_sides(config, demos)
     findings += lengths(tasks, sides.demos)
     findings += demo_checks.check(demos)
     findings += of_the_class(config, tasks, sides.demos)

@@ -36,7 +36,7 @@ from ringfence.runs.ledger import Ledger
 from ringfence.runs.maze_transfer import is_covered, planning_map
 from ringfence.runs.summary import iou
 from ringfence.runs.worlds import make_maze, world_config
-from ringfence.solvers.planner import PENALTY, Bools, Planner, distances, flag
+from ringfence.solvers.planner import PENALTY, Bools, distances, flag
 from ringfence.studies import ant_maze_tables
 from ringfence.worlds.ant_maze import AntMaze
 from ringfence.worlds.floor import ARRIVED
@@ -48,6 +48,8 @@ ITERATIONS = 5
 #: A single task's game: its learner is soon where its expert is.
 SINGLE_ITERATIONS = 3
 HELD_OUT_PATHS = 1
+#: The paper's regression learns more slowly, so that most of its plans are walked anew.
+PAPER_SEEDS = 2
 LEFT_OUT = ((1, 4, 8), (0, 5, 9), (7, 8, 9))
 #: Starts that no demonstration begins at: one in the lower left, one in the upper right part.
 NEW_STARTS: tuple[Cell, ...] = ((7, 3), (1, 7))
@@ -62,7 +64,7 @@ def reproduce(out: Path, seeds: int, command: str, say: Say) -> None:
     study = Study.of(runs / "seed-0")
     single = kept(runs / "single.json", lambda: single_tasks(study, say))
     unseen = kept(runs / "unseen.json", lambda: unseen_tasks(study, say))
-    for seed in range(seeds):
+    for seed in range(min(seeds, PAPER_SEEDS)):
         paper_run(runs / f"paper-{seed}", runs / f"seed-{seed}", seed, say)
     write_json(out / "single.json", single)
     write_json(out / "unseen.json", unseen)
@@ -144,12 +146,13 @@ class Study:
         """The restricted game on some of the tasks."""
         tasks = [self.maze.tasks[k] for k in kept_tasks]
         experts = [behaviour_of(self.demos[k].train) for k in kept_tasks]
-        backend = maze_learn.PlannerBackend(
-            Ledger(self.run / "ledger"), self.world, SolverConfig("planner")
-        )
         player = maze_learn.make_player(maze_learn.RESTRICTED, True, self.maze, self.seed)
         rules = Rules(iterations, epsilon=maze_learn.PLAY_ON)
-        return list(play(tasks, experts, backend, player, rules, self.seed))
+        return list(play(tasks, experts, self.backend(), player, rules, self.seed))
+
+    def backend(self) -> maze_learn.PlannerBackend:
+        ledger = Ledger(self.run / "ledger")
+        return maze_learn.PlannerBackend(ledger, self.world, SolverConfig("planner"))
 
     def evidence(self, kept_tasks: Sequence[int]) -> evidences.Evidence:
         cells = self.maze.grid.tasks
@@ -219,7 +222,7 @@ def unseen_rows(
     tasks = [maze.task(goal, (start,)) for goal, starts in new for start in starts]
     covered = [is_covered(maze, evidence, t.goal, t.starts[0]) for t in tasks]
     seeds = [(study.seed, UNSEEN, *t.goal, *t.starts[0]) for t in tasks]
-    solutions = Planner(threads=maze_learn.THREADS).solve_all(tasks, flagged, seeds)
+    solutions, _ = study.backend().walk(tasks, flagged, seeds)
     return [
         {
             "trained": what,

@@ -20,6 +20,8 @@ from ringfence.report import page
 from ringfence.runs import control
 from ringfence.runs.control_config import (
     ITERATION,
+    Carry,
+    CloneConfig,
     ControlConfig,
     ControlDemos,
     ControlGame,
@@ -87,13 +89,20 @@ POSITION_ = Experiment(
 EXPERIMENTS = {e.name: e for e in (VELOCITY, POSITION_, VELOCITY.noisy, POSITION_.noisy)}
 
 
+CARRIED = {
+    "nothing": "every solve begins at the clone",
+    "critics": "every solve begins at the clone, with the critics of the iteration before",
+    "policy": "the first solve begins at the clone, each later one at the policy before it",
+}
+
+
 @dataclass(frozen=True)
 class Study:
     """An experiment on one simulator, with a player and a class.
 
     saturated: with the published filter of demonstrations; constraint: "" for the experiment's;
-    budget: payoff's belief, by default the experts' true limit; ppo, expert_ppo: changes of the
-    settings, for tests.
+    budget: payoff's belief, by default the experts' true limit; carry: what a solve takes over
+    from the iteration before; ppo, expert_ppo: changes of the settings, for tests.
     """
 
     world: World
@@ -105,6 +114,7 @@ class Study:
     on: tuple[str, ...] = ()
     full_state: bool = False
     budget: float | None = None
+    carry: Carry = "policy"
     ppo: PPOConfig = field(default_factory=lambda: PPOConfig(**ITERATION))
     expert_ppo: PPOConfig = field(default_factory=PPOConfig)
 
@@ -117,6 +127,7 @@ class Study:
         if self.constraint:
             parts.append(self.constraint if self.constraint.isalnum() else "class")
         parts += ["full-state"] * self.full_state + ["saturated"] * self.saturated
+        parts += [] if self.carry == "policy" else [f"carry-{self.carry}"]
         return "".join(f"-{part}" for part in parts)
 
     @property
@@ -203,7 +214,15 @@ def configuration(study: Study, seed: int) -> ControlConfig:
     )
     world = replace(world_of(study), full_state=study.full_state)
     ppo = replace(study.ppo, env_steps=e.steps)
-    return ControlConfig(learn_command(study, seed), seed, world, ControlDemos(), game, ppo=ppo)
+    return ControlConfig(
+        learn_command(study, seed),
+        seed,
+        world,
+        ControlDemos(),
+        game,
+        CloneConfig(carry=study.carry),
+        ppo,
+    )
 
 
 def learn_command(study: Study, seed: int) -> str:
@@ -221,6 +240,8 @@ def learn_command(study: Study, seed: int) -> str:
         words.append("--initial free")
     if study.on:
         words.append(f"--on {','.join(study.on)}")
+    if study.carry != CloneConfig().carry:
+        words.append(f"--carry {study.carry}")
     return " ".join(words + ["--full-state"] * study.full_state)
 
 
@@ -233,7 +254,7 @@ def heading(study: Study, command: str) -> icl_tables.Heading:
         command=command,
         truth=e.expert.constraint,
         constraint=study.constraint or e.constraint,
-        player=f"{study.player}{budget}",
+        player=f"{study.player}{budget}; {CARRIED[study.carry]}",
         demonstrations=f"limit {e.expert.delta:g} per episode, action noise {e.noise:g}, "
         f"filter: {used}",
     )

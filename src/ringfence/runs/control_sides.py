@@ -1,0 +1,94 @@
+"""The sides of a game on a continuous world: tasks, demonstrations, and what these amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.errors import InvalidInput
+from ringfence.objects import Behaviour, Trajectory, behaviour_of
+from ringfence.runs.control_config import ControlConfig
+from ringfence.runs.control_world import make_tasks
+from ringfence.worlds.rollouts import ContinuousTask
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """The run's tasks with their demonstrations and what these amount to, in task order."""
+
+    tasks: tuple[ContinuousTask, ...]
+    demos: tuple[TaskDemos, ...]
+    train: tuple[Behaviour, ...]
+    heldout: tuple[Behaviour, ...]
+
+
+def make_sides(config: ControlConfig, demos: Demonstrations) -> Sides:
+    """Tasks and demonstrations, matched by name (a single one needs none)."""
+    tasks = make_tasks(config.world)
+    if config.game.method == "icl" and len(tasks) != 1:
+        raise InvalidInput(f"icl learns from one task, the world has {len(tasks)}; use mt-icl")
+    by_name = {d.task: d for d in demos.tasks}
+    if len(tasks) == len(demos.tasks) == 1:
+        by_name = {tasks[0].name: demos.tasks[0]}
+    chosen = []
+    for task in tasks:
+        if task.name not in by_name:
+            raise InvalidInput(
+                f"task {task.name!r} has no demonstrations; there are some of "
+                f"{', '.join(map(repr, by_name))}"
+            )
+        chosen.append(fitting(task, by_name[task.name], demos))
+    return Sides(
+        tasks,
+        tuple(chosen),
+        tuple(behaviour_of(d.train) for d in chosen),
+        tuple(behaviour_of(d.heldout) for d in chosen),
+    )
+
+
+def fitting(task: ContinuousTask, d: TaskDemos, demos: Demonstrations) -> TaskDemos:
+    """A task's demonstrations with the task's features; observations are added where they are."""
+    if not d.heldout:
+        raise InvalidInput(
+            f"task {d.task!r} has no held-out demonstrations; selection needs at least one"
+        )
+    have, want = [f.name for f in demos.features], [f.name for f in task.features]
+    if have != want and (have != want[: len(have)] or len(want) - len(have) != _width(d)):
+        raise InvalidInput(
+            f"the demonstrations have the features {', '.join(have)}, task {task.name!r} has "
+            f"{', '.join(want)}"
+        )
+    for label, t in d.labelled:
+        if t.observations.shape[1] != task.observation_dim:
+            raise InvalidInput(
+                f"{label}: observations of {t.observations.shape[1]} numbers, {task.name!r} has "
+                f"{task.observation_dim}: not demonstrations of this world"
+            )
+    if have == want:
+        return d
+    return TaskDemos(d.task, tuple(map(_seen, d.train)), tuple(map(_seen, d.heldout)))
+
+
+def _width(d: TaskDemos) -> int:
+    return int(d.train[0].observations.shape[1])
+
+
+def _seen(t: Trajectory) -> Trajectory:
+    """With the observation that each step led to among its features."""
+    return replace(t, features=np.hstack([t.features, t.observations[1:]]))
+
+
+def refuse_constant(sides: Sides, used: Sequence[str]) -> None:
+    """A feature that never varies can't be learned about."""
+    names = [f.name for f in sides.tasks[0].features]
+    points = np.concatenate([pi.features for pi in sides.train])
+    for name in used:
+        values = points[:, names.index(name)]
+        if values.min() == values.max():
+            raise InvalidInput(
+                f"feature {name!r} is {values[0]:g} in every step of every demonstration: no "
+                "constraint on it can be learned; check how it is computed, or leave it out"
+            )
