@@ -112,14 +112,14 @@ def test_tasks_have_their_own_arguments_and_rewards(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "word"),
     [
-        ("gym_worlds:make_walk", "gym_worlds:nothing", "can't make the environment"),
+        ("gym_worlds:make_walk", "gym_worlds:nothing", "no attribute 'nothing'"),
         ("gym_worlds:make_walk", "Nothing-v0", "can't make the environment"),
         ("stride = 0.2", "pace = 0.2", "can't make the environment"),
         ("column = 0", "column = 7", "columns 0 to 1"),
         ("iterations", "rounds", "no entry 'rounds'"),
         ('kind = "gym"', 'kind = "golf"', "not one of 'ant', 'ant-bullet', 'gym'"),
         ("steps = 20", "", "no registered episode length"),
-        ('path = "demos"', 'path = "nowhere"', "no such folder of demonstrations"),
+        ('path = "demos"', 'path = "nowhere"', "nowhere: neither a file or folder"),
         ("[ppo]", "[pop]", "no entry 'pop'"),
         ('constraint = "speed <= ?"', "", "constraint"),
     ],
