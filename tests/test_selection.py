@@ -62,3 +62,14 @@ def test_ties_go_to_the_earliest() -> None:
 def test_nothing_to_select_from_is_an_error() -> None:
     with pytest.raises(ValueError, match="nothing"):
         select([], [EXPERT])
+
+
+def test_a_sampled_learners_own_error_counts_where_it_is_asked_for() -> None:
+    """5 - 3 * sqrt(1 + 0.75) = 1.03: the safe learner at 2 may be the experts' equal."""
+    records = [
+        record(1, [0, 1, 0], behaviour([0, 2, 0], 4.5)),
+        record(2, [0, 1, 0], behaviour([2, 0, 0], 2.0, se=np.sqrt(0.75))),
+    ]
+    assert select(records, [EXPERT]).i == 1
+    assert select(records, [EXPERT], errors=3.0).i == 2
+    assert select(records, [EXPERT], errors=2.0).i == 1

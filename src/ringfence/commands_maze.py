@@ -26,8 +26,16 @@ def make_demos(options: Namespace, world: WorldConfig) -> demos.Demonstrations:
             "the Ant's experts are the planner on the true map: they take --paths, --heldout and "
             "--seed, but no --noise, --contaminated, --deterministic or --expert-delta"
         )
-    config = mazes.MazeExperts(options.paths, options.heldout, options.seed)
-    return mazes.make_demonstrations(make_maze(world), config)
+    return mazes.make_demonstrations(make_maze(world), expert_config(options))
+
+
+def expert_config(options: Namespace) -> mazes.MazeExperts:
+    default = mazes.MazeExperts()
+    return mazes.MazeExperts(
+        default.paths if options.paths is None else options.paths,
+        default.heldout if options.heldout is None else options.heldout,
+        options.seed,
+    )
 
 
 def check_demos(given: demos.Demonstrations, world: WorldConfig) -> list[demo_checks.Finding]:
@@ -39,8 +47,11 @@ def create(options: Namespace, world: WorldConfig, out: Path) -> None:
     refuse_existing(out)
     if options.experts == "exact":
         raise InvalidInput("the Ant's experts have no exact occupancies; leave --experts out")
-    if options.player != "regression":
-        raise InvalidInput("networks are fitted by regression; leave --player out")
+    fixed = {"player": "regression", "constraint_class": "mlp", "method": "mt-icl"}
+    for name, only in fixed.items():
+        if getattr(options, name) not in (None, only):
+            option = name.removeprefix("constraint_")
+            raise InvalidInput(f"in the Ant's maze --{option} is {only}; leave it out")
     given = make_demos(options, world) if options.demos is None else demos.load(options.demos)
     for finding in mazes.check(given, make_maze(world)):
         print(finding)
@@ -52,11 +63,10 @@ def create_from(
 ) -> None:
     names = [task.name for task in make_maze(world).tasks]
     game = GameConfig(
-        method=options.method,
         tasks=tuple(_task_name(names, word) for word in options.task),
         constraint_class="mlp",
         restricted=not options.unrestricted,
-        iterations=options.iterations,
+        iterations=5 if options.iterations is None else options.iterations,
         epsilon=maze_learn.PLAY_ON,
     )
     network = maze_learn.PAPER if options.unrestricted else maze_learn.RESTRICTED
@@ -66,7 +76,7 @@ def create_from(
         world=world,
         demos=DemosConfig(demos.content_hash(given)),
         game=game,
-        solver=SolverConfig("planner", episodes=options.paths),
+        solver=SolverConfig("planner", episodes=expert_config(options).paths),
         network=network,
     )
     maze_learn.create(out, config, given)

@@ -32,8 +32,14 @@ class Selection:
     rewarding: bool  # False: no iterate earns enough, so the one that earns most was taken
 
 
-def select(records: Sequence[Record], heldout: Sequence[Behaviour]) -> Selection:
-    """Choose among a game's records by held-out experts, one behaviour per task."""
+def select(
+    records: Sequence[Record], heldout: Sequence[Behaviour], errors: float | None = None
+) -> Selection:
+    """Choose among a game's records by held-out experts, one behaviour per task.
+
+    errors: by how many standard errors of the difference (learner's and experts') a learner may
+    earn less; by default by one of the experts' alone.
+    """
     if not records:
         raise ValueError("nothing to select from")
     K = len(heldout)
@@ -48,7 +54,11 @@ def select(records: Sequence[Record], heldout: Sequence[Behaviour]) -> Selection
     reward = [float(np.mean([pi.reward for pi in record.learners])) for record in records]
     enough = float(np.mean([pi_E.reward for pi_E in heldout]))
     se = float(np.sqrt(np.sum([pi_E.reward_se**2 for pi_E in heldout])) / K)
-    lowest = enough - se - REWARD_TOLERANCE * max(1.0, abs(enough))
-    eligible = [n for n, r in enumerate(reward) if r >= lowest]
+    margin = [se] * len(records)
+    if errors is not None:
+        own = [np.sqrt(np.sum([pi.reward_se**2 for pi in r.learners])) / K for r in records]
+        margin = [errors * float(np.hypot(se, o)) for o in own]
+    lowest = enough - REWARD_TOLERANCE * max(1.0, abs(enough))
+    eligible = [n for n, r in enumerate(reward) if r >= lowest - margin[n]]
     best = min(eligible, key=lambda n: gap[n]) if eligible else int(np.argmax(reward))
     return Selection(records[best].i, tuple(gap), tuple(reward), enough, se, bool(eligible))

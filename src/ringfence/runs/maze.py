@@ -34,7 +34,7 @@ class MazeExperts:
     """How many episodes each expert walks from each start, to train on and held out."""
 
     paths: int = 10
-    heldout: int = 3
+    heldout: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -35,7 +35,7 @@ PATHS = 10  # of the experts, from each start of each task
 #: the way around costs a third of the reward. Most episodes start where experts were, or no one
 #: finds the way around.
 PLAYER = PPOConfig(
-    env_steps=1_500_000,
+    env_steps=1_000_000,
     learning_rate=1e-3,
     gae=0.95,
     initial_log_std=-0.5,
