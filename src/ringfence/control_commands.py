@@ -117,6 +117,8 @@ def finish_transfer(out: Path) -> None:
     tell_violations("cost", "", s)
     if s["truth"] is not None:
         tell_violations(f"true cost ({s['truth']})", "true_", s)
+    if s["cost"] - 2 * s["cost_se"] > s["delta"]:
+        print("warning: the policy does not keep the limit yet; train it longer (--steps)")
     print(f"saved to {out}")
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_control import quiet, result
 
 import own_cart
 import ringfence
 from ringfence.cli import main
+from ringfence.runs import control
 from ringfence.runs.control_config import read_user
 from ringfence.runs.own_check import Examined, examine
 
@@ -120,6 +122,26 @@ def test_a_python_call_learns_what_the_command_does(tmp_path: Path) -> None:
     assert c is not None
     assert c.delta == pytest.approx(0.5)  # the stated budget, used up under the tightest limit
     assert c.describe().startswith("speed <= 0.68")
+
+
+def test_a_killed_game_in_ones_own_environment_ends_in_the_same_bytes(tmp_path: Path) -> None:
+    task = 'steps = 50\ntasks = [{ name = "a", reward = "own_cart:slowly" }]'
+    text = own_cart.TOML.replace("steps = 50", task, 1) + "checkpoint_every = 2\n"
+    path = own_cart.write(tmp_path, text, rewards=None)
+    config, given = read_user(path, "", 0), of(path).demos
+    assert given is not None
+    for name in ("whole", "killed"):
+        control.create(tmp_path / name, config, given)
+
+    def kill(event: dict) -> None:
+        if event["event"] == "update" and event["update"] == 5:
+            raise KeyboardInterrupt
+
+    control.drive(tmp_path / "whole", quiet)
+    with pytest.raises(KeyboardInterrupt):
+        control.drive(tmp_path / "killed", kill)
+    control.drive(tmp_path / "killed", quiet)
+    assert result(tmp_path / "whole") == result(tmp_path / "killed")
 
 
 def test_a_learned_limit_travels_to_a_new_task(tmp_path: Path, monkeypatch, capsys) -> None:

@@ -85,10 +85,10 @@ def test_a_killed_study_goes_on_and_its_table_says_what_was_not_run(
 def test_half_cheetahs_logs_are_replayed_and_give_the_tightest_limit(tmp_path: Path) -> None:
     text = FILE.replace('env = "HalfCheetah-v5"', 'env = "HalfCheetah-v5"\nsteps = 60')
     text = text.replace("expert_budget = 20.0", "expert_budget = 1.0").replace(
-        "env_steps = 300_000", "env_steps = 512\ncopies = 8\nbatch = 128\nhidden = [16]"
+        "env_steps = 150_000", "env_steps = 512\ncopies = 8\nbatch = 128\nhidden = [16]"
     )
     text = text.replace("iterations = 2", "iterations = 1")
-    (tmp_path / "my.toml").write_text(text.replace('"policy"', '"policy"\nsteps = 50'))
+    (tmp_path / "my.toml").write_text(text + "\n[clone]\nsteps = 50\n")
     (task,) = make_tasks(read_user(tmp_path / "my.toml", "", 0).world)
     policy = policy_for(task)
     runs = evaluate(task, policy, lambda phi: np.zeros(len(phi)), 6, (0,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -99,7 +100,10 @@ def start_states(task: ContinuousTask, demos: TaskDemos) -> Array:
 def world_versions(world: ControlWorld) -> dict[str, str]:
     """Of everything whose numbers reach a result on this world."""
     simulator = {"ant": "mujoco", "ant-bullet": "pybullet", "gym": "gymnasium"}[world.kind]
-    names = ("ringfence", "numpy", "jax", "jaxlib", "optax", simulator)
+    names = ["ringfence", "numpy", "jax", "jaxlib", "optax", simulator]
+    # Many of Gymnasium's environments are MuJoCo's, whose steps differ between versions.
+    if world.kind == "gym" and find_spec("mujoco") is not None:
+        names.append("mujoco")
     return {name: version(name) for name in names}
 
 

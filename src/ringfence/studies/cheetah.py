@@ -53,11 +53,8 @@ iterations = 2
 buffer = 0.0
 probe = false
 
-[clone]
-carry = "policy"
-
 [ppo]
-env_steps = 300_000
+env_steps = 150_000
 error_clip = 300.0
 """
 LIMIT, BUDGET = 1.37, 20.0

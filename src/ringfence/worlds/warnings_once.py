@@ -9,17 +9,18 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
+_said: set[str] = set()
+
 
 def warn_once() -> None:
     if find_spec("mujoco") is None:
         return
     import mujoco
 
-    said: set[str] = set()
+    mujoco.set_mju_user_warning(_once)
 
-    def once(text: str) -> None:
-        if text not in said:
-            said.add(text)
-            print(f"MuJoCo: {text}", file=sys.stderr)
 
-    mujoco.set_mju_user_warning(once)
+def _once(text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        print(f"MuJoCo: {text}", file=sys.stderr)
