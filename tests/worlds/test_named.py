@@ -18,7 +18,7 @@ def test_a_named_function_is_called_and_described_by_its_name() -> None:
     assert repr(Named("own_cart:slowly")) == "Named(name='own_cart:slowly')"
 
 
-@pytest.mark.parametrize("name", ["own_cart", ":f", "own_cart:", "../evil:f", "/tmp/x:f", "a-b:f"])
+@pytest.mark.parametrize("name", ["own_cart", ":f", "own_cart:", "../evil:f", "/x:f", "a-b:f"])
 def test_only_modules_are_imported(name: str) -> None:
     with pytest.raises(InvalidInput, match='not "module:function"'):
         find(name)
