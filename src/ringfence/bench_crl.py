@@ -45,7 +45,7 @@ from ringfence.worlds.rollouts import (
 CONSTRAINT, LIMIT = "speed <= 0.75", 20.0
 #: Updates before the clock starts: compilation, and the first tenth of a training, in which
 #: Ants fall (and are reset) more often than they ever do later.
-WARM_UP = 30
+WARM_UP = 60
 #: Updates to learn the time split from; the last counts.
 SPLIT_UPDATES = 3
 #: Steps of the tape that the ceiling replays, over and over.
@@ -60,7 +60,7 @@ class BenchConfig:
     """`rounds` of `updates` updates each, and as many steps for the ceiling."""
 
     rounds: int = 3
-    updates: int = 15
+    updates: int = 30
     threads: int = 2
     ppo: PPOConfig = field(default_factory=PPOConfig)
 
@@ -221,7 +221,7 @@ def _alternate(
         training = train(problem, ppo, collector)
         for _ in range(WARM_UP):
             learner, _ = next(training)
-        tape = record(collector, learner.policy(), ppo.copies)
+        tape = record(collector, learner.acting(), ppo.copies)
         for r in range(config.rounds):
             tops.append(ceiling(tape))
             start = time.perf_counter()

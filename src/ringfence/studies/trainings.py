@@ -19,9 +19,9 @@ from ringfence.solvers.ppo import PPOConfig, Record
 
 SIMULATOR: dict[World, str] = {"ant": "mujoco", "ant-bullet": "bullet"}
 SPEED, POSITION = "speed <= 0.75", "0.5 x - y <= 0"
-SAY_EVERY = 50  # updates
+SAY_EVERY = 100  # updates
 #: Rollouts that a smoothed curve averages over: 41,000 steps.
-SMOOTH = 10
+SMOOTH = 20
 
 Say = Callable[[str], None]
 
