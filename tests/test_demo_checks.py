@@ -114,6 +114,11 @@ def test_map_is_for_cells_only() -> None:
     demos = Demonstrations((TaskDemos("a", (trajectory(),), ()),), FEATURES, {})
     assert demo_checks.visit_map(demos) == ""
     assert "tenths" not in demo_checks.describe(demos)
+    text = demo_checks.describe(demos)
+    points = demos.tasks[0].train[0].features
+    assert "cells" not in text
+    for feature, low, high in zip(FEATURES, points.min(0), points.max(0), strict=True):
+        assert f"{feature.name}: {low:.4g} to {high:.4g} {feature.unit}" in text
     huge = on_grid(grid_path([(0, 0), (10**9, 0)]))
     assert demo_checks.visit_map(huge) == ""
     one = on_grid(grid_path(ROUND))

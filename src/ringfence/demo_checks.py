@@ -161,17 +161,35 @@ def summarise(demos: Demonstrations) -> list[TaskSummary]:
 
 
 def describe(demos: Demonstrations, shape: tuple[int, int] | None = None) -> str:
-    """The demonstrations in words and figures, with a map where the features are cells."""
+    """The demonstrations in words and figures.
+
+    Where the features are cells their number and a map, elsewhere each feature's range.
+    """
     names = ", ".join(f"{f.name} ({f.unit})" for f in demos.features)
+    points = np.concatenate([t.features for task in demos.tasks for t in task.train])
+    whole = _whole(points)
     table = [("task", "train", "held-out", "return", "+- se", "steps", "cells")]
     for row in summarise(demos):
         figures = (f"{row.reward:.2f}", f"{row.reward_se:.2f}", f"{row.length:.1f}")
         table.append((row.task, str(row.train), str(row.heldout), *figures, str(row.cells)))
+    table = table if whole else [row[:-1] for row in table]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table
     ]
-    return "\n".join([f"features: {names}", *lines, *_map_with_key(demos, shape)])
+    below = _map_with_key(demos, shape) if whole else _ranges(demos, points)
+    return "\n".join([f"features: {names}", *lines, *below])
+
+
+def _ranges(demos: Demonstrations, points: Array) -> list[str]:
+    spread = zip(demos.features, points.min(0), points.mean(0), points.max(0), strict=True)
+    return [
+        "",
+        *(
+            f"{f.name}: {low:.4g} to {high:.4g} {f.unit}, mean {mean:.4g}"
+            for f, low, mean, high in spread
+        ),
+    ]
 
 
 def _map_with_key(demos: Demonstrations, shape: tuple[int, int] | None) -> list[str]:
