@@ -176,10 +176,12 @@ def _solve(sub: Any) -> None:
     )
     one.add_argument("--steps", type=int, default=1_000_000, help="Ant, gym: environment steps")
     one.add_argument(
-        "--margin",
-        type=float,
-        default=0.15,
-        help="Ant, gym: the share of the limit that the multiplier keeps free",
+        "--ppo",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Ant, gym: a setting of the solver (see PPOConfig), such as margin=0.3, the share of "
+        "the limit that the multiplier keeps free (repeatable)",
     )
     one.add_argument(
         "--multiplier",

@@ -232,6 +232,7 @@ def solve(options: Namespace) -> None:
 def train(options: Namespace) -> None:
     """`solve` on a continuous task: PPO with a controlled multiplier."""
     from ringfence.runs import train as training
+    from ringfence.runs.config import build, read_entries
     from ringfence.solvers.ppo import PPOConfig
 
     constraint = options.constraint
@@ -247,11 +248,15 @@ def train(options: Namespace) -> None:
         world=options.world,
         constraint=constraint,
         delta=20.0 if options.delta is None else options.delta,
-        ppo=PPOConfig(
-            env_steps=options.steps,
-            multiplier=options.multiplier,
-            margin=options.margin,
-            start_share=options.start_share,
+        ppo=build(
+            "--ppo",
+            {
+                "env_steps": options.steps,
+                "multiplier": options.multiplier,
+                "start_share": options.start_share,
+                **read_entries("--ppo", options.ppo),
+            },
+            PPOConfig,
         ),
         features=tuple(options.feature),
         horizon=options.horizon or 0,

@@ -168,11 +168,11 @@ def describe(demos: Demonstrations, shape: tuple[int, int] | None = None) -> str
     names = ", ".join(f"{f.name} ({f.unit})" for f in demos.features)
     points = np.concatenate([t.features for task in demos.tasks for t in task.train])
     whole = _whole(points)
-    table = [("task", "train", "held-out", "return", "+- se", "steps", "cells")]
+    table = [["task", "train", "held-out", "return", "+- se", "steps", *["cells"] * whole]]
     for row in summarise(demos):
-        figures = (f"{row.reward:.2f}", f"{row.reward_se:.2f}", f"{row.length:.1f}")
-        table.append((row.task, str(row.train), str(row.heldout), *figures, str(row.cells)))
-    table = table if whole else [row[:-1] for row in table]
+        figures = [f"{row.reward:.2f}", f"{row.reward_se:.2f}", f"{row.length:.1f}"]
+        cells = [str(row.cells)] * whole
+        table.append([row.task, str(row.train), str(row.heldout), *figures, *cells])
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table

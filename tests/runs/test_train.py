@@ -194,6 +194,8 @@ def test_a_gymnasium_environment_is_solved_by_the_command(
         (["solve", "--world", "ant", "--feature", "x", "--constraint", "x <= 1"], "own features"),
         (["solve", "--feature", "x"], "--feature"),
         (["solve", "--world", "ant", "--constraint", "none", "--start-share", "0.5"], "each other"),
+        (["solve", "--world", "ant", "--constraint", "none", "--ppo", "marge=1"], "no entry"),
+        (["solve", "--world", "ant", "--constraint", "none", "--ppo", "margin"], "NAME=VALUE"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_made(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args, get_type_hints
@@ -190,6 +190,16 @@ def build(where: str, table: Any, kind: type[T]) -> T:
         return kind(**values)
     except TypeError as problem:
         raise InvalidInput(f"{where}: {problem}") from None
+
+
+def read_entries(where: str, entries: Sequence[str]) -> dict[str, Any]:
+    """What NAME=VALUE says, each value as in TOML."""
+    try:
+        return tomllib.loads("\n".join(entries))
+    except tomllib.TOMLDecodeError as problem:
+        raise InvalidInput(
+            f"{where}: {', '.join(entries)!r} is not NAME=VALUE, such as margin=0.3: {problem}"
+        ) from None
 
 
 def scalar(path: Path, document: Mapping[str, Any], key: str, kind: type[T]) -> T:

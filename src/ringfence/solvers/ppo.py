@@ -684,13 +684,14 @@ def make_collector(problem: Problem, config: PPOConfig, starts: Array | None = N
         raise InvalidInput(f"PPO: the limit must be finite, got {problem.delta}")
     if config.start_share > 0 and starts is None:
         raise InvalidInput("PPO: start_share needs states from demonstrations (starts)")
-    raw = problem.constraint.raw if config.augment else _no_augmentation
+    raw = problem.constraint.raw if config.augment else no_augmentation
     return task.collector(
         CollectorSpec(config.copies, raw, problem.seed, starts, config.start_share)
     )
 
 
-def _no_augmentation(phi: Array) -> Array:
+def no_augmentation(phi: Array) -> Array:
+    """What a policy without a constraint sees of it, [n, d] -> [n]."""
     return np.zeros(len(phi))
 
 

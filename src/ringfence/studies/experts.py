@@ -22,7 +22,7 @@ from ringfence.objects import Array
 from ringfence.report.training import Course, courses_figure
 from ringfence.runs.files import write_file, write_json
 from ringfence.runs.train import UNCONSTRAINED, World, figures_of, make_task
-from ringfence.solvers.ppo import PPOConfig, evaluate
+from ringfence.solvers.ppo import PPOConfig, evaluate, no_augmentation
 from ringfence.studies.tables import markdown
 from ringfence.studies.trainings import (
     FREE,
@@ -166,7 +166,7 @@ def judge(
             episodes = evaluate(
                 task,
                 policy,
-                lambda phi: np.zeros(len(phi)),  # not under a constraint: nothing to see of it
+                no_augmentation,  # not under a constraint: nothing to see of it
                 ppo.evaluation_episodes,
                 (0, k),
                 deterministic=kind == "deterministic",
