@@ -91,8 +91,9 @@ class PPOConfig:
     gain_d: float = 0.1
     gradient_rate: float = 0.0005
     # Anti-windup: errors beyond this many units of cost count as this many, and are not
-    # integrated. Without it the position constraint wound a prototype's lam up to 15, and the
-    # Ant learned to fall.
+    # integrated while the cost comes down. Without it the position constraint wound a
+    # prototype's lam up to 15, and the Ant learned to fall; never integrated, they left a
+    # velocity expert (seed 2) at a cost of 135 of 20 after 400k steps.
     error_clip: float = 30.0
     # The controller sees a running mean of the cost: one rollout's jumps by its own size, and
     # the derivative part turned that into a lam between 1 and 4 from rollout to rollout.
@@ -180,12 +181,13 @@ def next_multiplier(m: Multiplier, J: float, delta: float, config: PPOConfig) ->
     target = (1 - config.margin) * delta
     if config.multiplier == "gradient":
         return Multiplier(max(0.0, m.lam + config.gradient_rate * (J - target)), cost=cost)
-    error, bound = cost - target, config.error_clip
-    # Conditional integration: far from the limit the proportional part is enough.
-    near = abs(error) <= bound
-    integral = max(0.0, m.integral + config.gain_i * error) if near else m.integral
+    bound = config.error_clip
+    error = float(np.clip(cost - target, -bound, bound))
+    # Conditional integration: a cost that comes down from far above needs no more push.
+    coming = cost - target > bound and cost < last
+    integral = m.integral if coming else max(0.0, m.integral + config.gain_i * error)
     rise = min(max(0.0, cost - last), bound)
-    lam = config.gain_p * float(np.clip(error, -bound, bound)) + integral + config.gain_d * rise
+    lam = config.gain_p * error + integral + config.gain_d * rise
     return Multiplier(max(0.0, lam), integral, cost)
 
 
