@@ -178,11 +178,11 @@ def resume(options: Namespace) -> None:
 
 def finish(run: Path, workers: int) -> None:
     """Play a run to its end, with progress, and tell what came of it."""
-    from ringfence.progress import Progress
+    from ringfence.progress import run_progress
     from ringfence.report import page
     from ringfence.runs import learn, maze_learn
 
-    with Progress() as progress:
+    with run_progress() as progress:
         if is_ant_maze(run):
             summary = maze_learn.drive(run, progress)
         else:
@@ -286,12 +286,12 @@ def demonstrated_starts(options: Namespace) -> Array | None:
 
 
 def finish_training(run: Path) -> None:
-    from ringfence.progress import TrainingProgress
+    from ringfence.progress import training_progress
     from ringfence.runs.frames import draw_frames
     from ringfence.runs.scalars import Scalars
     from ringfence.runs.train import drive
 
-    with TrainingProgress() as progress, Scalars(run) as scalars:
+    with training_progress() as progress, Scalars(run) as scalars:
 
         def report(record: Record) -> None:
             scalars(record)

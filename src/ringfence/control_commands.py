@@ -10,7 +10,7 @@ from typing import Any
 from ringfence import demo_checks, demos
 from ringfence.constraints.saved import load
 from ringfence.errors import InvalidInput
-from ringfence.progress import ControlProgress
+from ringfence.progress import control_progress
 from ringfence.report import page
 from ringfence.runs import control, control_transfer, own_check
 from ringfence.runs.control_config import (
@@ -110,7 +110,7 @@ def transfer(options: Namespace) -> None:
 def finish_transfer(out: Path) -> None:
     """Train a transfer to its end, and tell what came of it."""
     ready()
-    with ControlProgress() as progress:
+    with control_progress() as progress:
         s = control_transfer.drive(out, progress)
     print(f"{s['task']} under {s['constraint']['description']}, {s['episodes']} episodes")
     print(f"reward: {s['reward']:.2f} +- {s['reward_se']:.2f}")
@@ -168,7 +168,7 @@ def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstration
 def finish(run: Path) -> None:
     """Play a run to its end, with progress, and tell what came of it."""
     named.from_working_directory()
-    with ControlProgress() as progress:
+    with control_progress() as progress:
         summary = control.drive(run, progress)
     report = page.write(run)
     if summary["outcome"] != "constraint":
@@ -229,7 +229,7 @@ def make(
     if policy is not None:
         policies = [load_policy(policy)]
     else:
-        with ControlProgress() as progress:
+        with control_progress() as progress:
             folder = out.with_name(f"{out.name}-expert")
             policies = train_experts(world, settings, ppo, folder, progress)
     made = roll_out(world, settings, policies)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+from rich.status import Status
 
 if TYPE_CHECKING:
     from ringfence.solvers.ppo import Record
@@ -16,32 +18,27 @@ if TYPE_CHECKING:
 QUIET_EVERY = 20  # updates between lines where there is no terminal
 
 
-class Progress:
-    """Called with a run's events; prints one line per iteration, and a bar in between."""
+@contextmanager
+def run_progress() -> Iterator[RunProgress]:
+    """For a run on a finite world or a maze: called with its events."""
+    console = Console(highlight=False, soft_wrap=True)
+    bar = Bar(
+        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        yield RunProgress(console, bar)
 
-    def __init__(self) -> None:
-        self.console = Console(highlight=False, soft_wrap=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        self.bar = Bar(
-            *columns,
-            TimeElapsedColumn(),
-            console=self.console,
-            transient=True,
-            disable=not self.console.is_terminal,
-        )
-        self.task = self.bar.add_task("reading demonstrations", total=None)
 
-    def __enter__(self) -> Progress:
-        self.bar.start()
-        return self
+class RunProgress:
+    """Prints one line per iteration, and moves a bar in between."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.bar.stop()
+    def __init__(self, console: Console, bar: Bar) -> None:
+        self.console, self.bar = console, bar
+        self.task = bar.add_task("reading demonstrations", total=None)
 
     def __call__(self, event: dict[str, Any]) -> None:
         if event["event"] == "start":
@@ -71,38 +68,45 @@ def iteration_line(event: dict[str, Any]) -> str:
     return "  ".join(parts)
 
 
-class TrainingProgress:
-    """Called with a training's records: a live line on a terminal, else a line now and then."""
+class LiveLine:
+    """One line that changes, on a terminal; elsewhere now and then a line more."""
 
-    def __init__(self) -> None:
-        self.console = Console(highlight=False, soft_wrap=True)
-        self.live = self.console.is_terminal
-        self.status = self.console.status("compiling and first steps")
-        self.first: tuple[float, int] | None = None
+    def __init__(self, console: Console, status: Status) -> None:
+        self.console, self.status = console, status
 
-    def __enter__(self) -> TrainingProgress:
-        if self.live:
-            self.status.start()
-        return self
+    def print(self, text: str) -> None:
+        self.console.print(text)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.live:
-            self.status.stop()
+    def show(self, text: str, update: int, updates: int) -> None:
+        if self.console.is_terminal:
+            self.status.update(text)
+        elif update % QUIET_EVERY == 0 or update == updates:
+            self.console.print(text)
 
-    def __call__(self, record: Record) -> None:
+
+@contextmanager
+def live_line(first: str) -> Iterator[LiveLine]:
+    console = Console(highlight=False, soft_wrap=True)
+    status = console.status(first)
+    with status if console.is_terminal else nullcontext():
+        yield LiveLine(console, status)
+
+
+@contextmanager
+def training_progress() -> Iterator[Callable[[Record], None]]:
+    """For one training: called with its records."""
+    first: list[tuple[float, int]] = []  # when this process had its first record, after which step
+
+    def report(record: Record) -> None:
         now = time.monotonic()
-        if self.first is None:
-            self.first = (now, record.env_steps)
-        line = training_line(record, now - self.first[0], record.env_steps - self.first[1])
-        if self.live:
-            self.status.update(line)
-        elif record.update % QUIET_EVERY == 0 or record.update == record.updates:
-            self.console.print(line)
+        if not first:
+            first.append((now, record.env_steps))
+        began, steps = first[0]
+        text = training_line(record, now - began, record.env_steps - steps)
+        line.show(text, record.update, record.updates)
+
+    with live_line("compiling and first steps") as line:
+        yield report
 
 
 def training_line(record: Record, seconds: float, steps: int) -> str:
@@ -119,46 +123,37 @@ def training_line(record: Record, seconds: float, steps: int) -> str:
     return "  ".join(parts)
 
 
-class ControlProgress:
-    """Called with the events of a run on a continuous world; always knows the time left."""
+@contextmanager
+def control_progress() -> Iterator[ControlProgress]:
+    """For a run on a continuous world: called with its events."""
+    with live_line("reading demonstrations") as line:
+        yield ControlProgress(line)
 
-    def __init__(self) -> None:
-        self.console = Console(highlight=False, soft_wrap=True)
-        self.live = self.console.is_terminal
-        self.status = self.console.status("reading demonstrations")
+
+class ControlProgress:
+    """Shows every update, and always knows the time left."""
+
+    def __init__(self, line: LiveLine) -> None:
+        self.line = line
         self.iterations = self.total = self.solved = self.under_way = 0
         self.what = "expert"
         self.last: tuple[float, int] = (0.0, 0)
         self.spent, self.done = 0.0, 0
-
-    def __enter__(self) -> ControlProgress:
-        if self.live:
-            self.status.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.live:
-            self.status.stop()
 
     def __call__(self, event: dict[str, Any]) -> None:
         kind = event["event"]
         if kind == "start":
             self.iterations, self.total = event["iterations"], event["steps"]
             self.what = event.get("what", self.what)
-            self.console.print(f"{event['tasks']} task(s), at most {self.total} environment steps")
+            self.line.print(f"{event['tasks']} task(s), at most {self.total} environment steps")
         elif kind == "cloning":
-            self.console.print("cloning the demonstrators")
+            self.line.print("cloning the demonstrators")
         elif kind == "update":
             self.update(event)
         elif kind == "solved":
             self.solved, self.under_way = self.solved + self.under_way, 0
         elif kind == "iteration":
-            self.console.print(control_line(event))
+            self.line.print(control_line(event))
 
     def update(self, event: dict[str, Any]) -> None:
         """Count work that took time: a resumed solve's old updates come in a burst."""
@@ -168,11 +163,8 @@ class ControlProgress:
         if more > 0 and seconds > BURST:
             self.spent, self.done = self.spent + seconds, self.done + more
         self.last = (now, steps)
-        line = f"{self._where(event)}  {update_line(event)}{self._left(steps)}"
-        if self.live:
-            self.status.update(line)
-        elif event["update"] % QUIET_EVERY == 0 or event["update"] == event["updates"]:
-            self.console.print(line)
+        text = f"{self._where(event)}  {update_line(event)}{self._left(steps)}"
+        self.line.show(text, event["update"], event["updates"])
 
     def _where(self, event: dict[str, Any]) -> str:
         if not self.iterations:

@@ -21,7 +21,7 @@ from ringfence.constraints.linear import parse_inequality
 from ringfence.demo_checks import Finding
 from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.objects import J, behaviour_of
-from ringfence.progress import ControlProgress
+from ringfence.progress import control_progress
 from ringfence.runs import control
 from ringfence.runs.control_config import ControlConfig, read_user, solve_settings
 from ringfence.runs.control_demos import ExpertSettings, roll_out, train_experts
@@ -106,7 +106,7 @@ def one(study: Study, seed: int) -> tuple[dict[str, Any], float]:
     if not run.exists():
         control.create(run, config, examined.demos)
     if not (run / "summary.json").is_file():
-        with ControlProgress() as progress:
+        with control_progress() as progress:
             control.drive(run, progress)
     summary = json.loads((run / "summary.json").read_text())
     seconds = float(json.loads((run / "timing.json").read_text())["seconds"])
@@ -136,7 +136,7 @@ def made(
         world = replace(read_user(study.toml, "", 0).world, truth=f"x_velocity <= {limit}")
         settings = ExpertSettings(BUDGET, paths=paths, heldout=heldout, seed=seed)
         ppo: PPOConfig = replace(solve_settings(study.toml), env_steps=steps)
-        with ControlProgress() as progress:
+        with control_progress() as progress:
             folder = place.with_name(f"{place.name}-expert")
             policies = train_experts(world, settings, ppo, folder, progress)
         demos.save(roll_out(world, settings, policies), place)

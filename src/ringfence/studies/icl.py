@@ -15,7 +15,7 @@ from typing import Any
 
 from ringfence import demos
 from ringfence.demos import Demonstrations
-from ringfence.progress import ControlProgress
+from ringfence.progress import control_progress
 from ringfence.report import page
 from ringfence.runs import control
 from ringfence.runs.control_config import (
@@ -167,7 +167,7 @@ def one(study: Study, seed: int, say: Say) -> tuple[dict[str, Any], float]:
         if not run.exists():
             given = demonstrations(study, seed, say)
             control.create(run, configuration(study, seed), given)
-        with ControlProgress() as progress:
+        with control_progress() as progress:
             control.drive(run, progress)
         page.write(run)
     summary: dict[str, Any] = json.loads((run / "summary.json").read_text())

@@ -434,7 +434,10 @@ def _work(pipe: Connection, task: AntBulletTask, spec: CollectorSpec, share: lis
             answer = _answer(groups, share, head, arrays)
         except RingfenceError as error:
             answer = _pack({"error": str(error)}, {})
-        pipe.send_bytes(answer)
+        try:
+            pipe.send_bytes(answer)
+        except BrokenPipeError:  # the same, in the meantime
+            return
 
 
 def _answer(
