@@ -490,7 +490,7 @@ class Learner:
             **{
                 f"{name}/{key}": np.asarray(value)
                 for name, arrays in networks.items()
-                for key, value in arrays.items()
+                for key, value in sorted(arrays.items())
             },
             "critic/scale": np.asarray(self.scale),
             "norm/mean": self.statistics.mean,
