@@ -221,7 +221,7 @@ def _alternate(
         training = train(problem, ppo, collector)
         for _ in range(WARM_UP):
             learner, _ = next(training)
-        tape = record(collector, learner.acting(), ppo.copies)
+        tape = record(collector, learner.policy(), ppo.copies)
         for r in range(config.rounds):
             tops.append(ceiling(tape))
             start = time.perf_counter()

@@ -259,17 +259,6 @@ def test_statistics_are_those_of_all_inputs_together():
     np.testing.assert_allclose(s.std, x.reshape(-1, 3).std(axis=0))
 
 
-def test_what_is_handed_out_is_a_mean_of_the_last_actors():
-    updates = 90
-    average = {"w": np.zeros(updates, np.float32)}  # actor k is the k-th unit vector
-    for k in range(updates):
-        average = ppo.averaged(average, {"w": np.eye(updates, dtype=np.float32)[k]}, k + 1)
-    weights = average["w"]
-    assert np.isclose(weights.sum(), 1, atol=1e-5)
-    assert (np.diff(weights) >= 0).all()
-    assert 0.55 < weights[-10:].sum() < 0.75  # 1 - (8/9)^9 = 0.65 in the limit
-
-
 def test_stop_rule_ends_a_solve_early():
     config = replace(SMALL, stop_reward=-1e9, stop_window=2)
     result = PPO(config).solve(line_problem(delta=1000.0))

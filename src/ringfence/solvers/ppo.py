@@ -10,8 +10,6 @@ rollout k:
     A        <- (A_reward - lam * A_cost) / (1 + lam), normalised
     pi, V_r, V_c <- clipped PPO steps and value regression on minibatches
 
-and what is handed out is a mean of the last policies.
-
 A policy sees the observation and, as its last input, the raw constraint value of the transition
 before. Nothing here prints, logs or times; a solve reports `Record`s to whoever asks.
 """
@@ -51,7 +49,7 @@ from ringfence.worlds.rollouts import (
 #: Streams of random numbers, beside the collector's.
 INITIAL, MINIBATCHES, EVALUATE = 10, 11, 12
 #: Bytes of a checkpoint mean the same only within one schema.
-SCHEMA = 2
+SCHEMA = 1
 
 Params = dict[str, Any]
 
@@ -447,8 +445,6 @@ class Statistics:
         return np.maximum(np.sqrt(self.var), SMALLEST_STD)
 
 
-#: The larger, the sooner the mean of the actors forgets.
-AVERAGING = 8
 #: How far the critic's units follow each rollout's targets.
 SCALE_SHARE = 0.05
 #: Targets that hardly vary (a cost that is nearly always 0) are not blown up beyond this.
@@ -462,13 +458,9 @@ SMALLEST_STD = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """Everything that an update changes.
-
-    `params["actor"]` gathers and learns; `average`, the mean of the recent ones, is handed out.
-    """
+    """Everything that an update changes."""
 
     params: Params
-    average: Params
     opt_state: Params
     scale: NDArray[np.float32]  # [2, 2]: mean and std of the critic's targets (reward, cost)
     statistics: Statistics
@@ -476,41 +468,19 @@ class Learner:
     recent: tuple[tuple[float, float], ...] = ()  # (reward, cost) rates, for the stop rule
     updates: int = 0
 
-    def acting(self) -> dict[str, NDArray[Any]]:
-        """The arrays that gather the next rollout."""
-        return self._policy(self.params["actor"])
-
     def policy(self) -> dict[str, NDArray[Any]]:
-        """The arrays that are handed out, and that a later solve may start from."""
-        return self._policy(self.average)
-
-    def _policy(self, actor: Params) -> dict[str, NDArray[Any]]:
-        networks = {"actor": actor, "critic": self.params["critic"]}
+        """The arrays that act, and those that a later solve may start from."""
         return {
             **{
                 f"{name}/{key}": np.asarray(value)
-                for name, arrays in networks.items()
-                for key, value in sorted(arrays.items())
+                for name, arrays in self.params.items()
+                for key, value in arrays.items()
             },
             "critic/scale": np.asarray(self.scale),
             "norm/mean": self.statistics.mean,
             "norm/std": self.statistics.std,
             "norm/count": np.array(self.statistics.count),
         }
-
-
-def averaged(average: Params, actor: Params, update: int) -> Params:
-    """The mean of the actors so far, update = 1, 2, .., the later the heavier.
-
-    Its weight on the newest (Shamir and Zhang 2013) makes it a mean of about the last ninth of
-    the updates, however many there are. One actor of many has a bad day; unconstrained, 1M
-    steps, seed 2, the last one had 4957, the mean of about sixty 5383 (deterministic).
-    """
-    share = (AVERAGING + 1) / (update + AVERAGING)
-    return {
-        key: (old + share * (np.asarray(actor[key]) - old)).astype(np.float32)
-        for key, old in average.items()
-    }
 
 
 def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> Learner:
@@ -536,8 +506,7 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     scale = np.array([[0.0, 0.0], [1.0, 1.0]], np.float32)
     scale = start.get("critic/scale", scale).astype(np.float32)
     lam = float(start.get("lam", config.initial_lam))
-    multiplier = Multiplier(lam, integral=lam)
-    return Learner(params, dict(params["actor"]), opt_state, scale, statistics, multiplier)
+    return Learner(params, opt_state, scale, statistics, Multiplier(lam, integral=lam))
 
 
 def learn(
@@ -583,7 +552,6 @@ def learn(
     reward_rate = task.horizon * float(chunk.rewards.mean())
     following = Learner(
         {name: params for name, (params, *_) in both.items()},
-        averaged(learner.average, improved[0], learner.updates + 1),
         {name: state for name, (_, state, *_) in both.items()},
         np.asarray(scale),
         learner.statistics.add(chunk.inputs) if config.normalise else learner.statistics,
@@ -721,7 +689,7 @@ def train(
 
 
 def collect(learner: Learner, collector: Collector, config: PPOConfig) -> tuple[Chunk, Arrays]:
-    policy = learner.acting()
+    policy = learner.policy()
     return collector.collect(policy, config.steps, learner.updates), policy
 
 
@@ -757,7 +725,7 @@ def save_checkpoint(
     mark: str,
 ) -> None:
     """All that the next update depends on, in place of the checkpoint before."""
-    leaves = jax.tree.leaves((learner.params, learner.average, learner.opt_state))
+    leaves = jax.tree.leaves((learner.params, learner.opt_state))
     arrays: dict[str, NDArray[Any]] = {f"leaf/{i}": np.asarray(x) for i, x in enumerate(leaves)}
     arrays |= {"mean": learner.statistics.mean, "var": learner.statistics.var}
     arrays["scale"] = learner.scale
@@ -786,12 +754,11 @@ def load_checkpoint(
             f"{folder} is the checkpoint of another problem or configuration: use another folder"
         )
 
-    old, structure = jax.tree.flatten((fresh.params, fresh.average, fresh.opt_state))
+    old, structure = jax.tree.flatten((fresh.params, fresh.opt_state))
     leaves = [arrays[f"leaf/{i}"] for i in range(len(old))]
-    params, average, opt_state = jax.tree.unflatten(structure, leaves)
+    params, opt_state = jax.tree.unflatten(structure, leaves)
     learner = Learner(
         params,
-        average,
         opt_state,
         arrays["scale"],
         Statistics(arrays["mean"], arrays["var"], values["count"]),
