@@ -15,6 +15,7 @@ from ringfence.worlds.ant import AntTask
 from ringfence.worlds.rollouts import CollectorSpec, LocalCollector, Step
 
 SMALL = PPOConfig(
+    initial_log_std=-1.3,
     env_steps=1024,
     copies=8,
     steps=16,
