@@ -45,7 +45,7 @@ from ringfence.worlds.rollouts import (
 CONSTRAINT, LIMIT = "speed <= 0.75", 20.0
 #: Updates before the clock starts: compilation, and the first tenth of a training, in which
 #: Ants fall (and are reset) more often than they ever do later.
-WARM_UP = 60
+WARM_UP = 30
 #: Updates to learn the time split from; the last counts.
 SPLIT_UPDATES = 3
 #: Steps of the tape that the ceiling replays, over and over.
@@ -60,7 +60,7 @@ class BenchConfig:
     """`rounds` of `updates` updates each, and as many steps for the ceiling."""
 
     rounds: int = 3
-    updates: int = 30
+    updates: int = 15
     threads: int = 2
     ppo: PPOConfig = field(default_factory=PPOConfig)
 

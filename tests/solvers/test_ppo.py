@@ -15,7 +15,6 @@ from ringfence.worlds.ant import AntTask
 from ringfence.worlds.rollouts import CollectorSpec, LocalCollector, Step
 
 SMALL = PPOConfig(
-    initial_log_std=-1.3,
     env_steps=1024,
     copies=8,
     steps=16,
@@ -224,18 +223,13 @@ def test_pid_multiplier_reacts_integrates_and_does_not_wind_up():
     assert m.lam == pytest.approx(0.05 * 10 + 0.0005 * 10)
     m = next_multiplier(m, 35.0, 20.0, config)
     assert m.lam == pytest.approx(0.05 * 15 + 0.0005 * 25 + 0.1 * 5)
-    # far above the limit: as if at the bound, and not at all while the cost comes down
     before = m.integral
-    m = next_multiplier(m, 5000.0, 20.0, config)
-    assert m.integral == pytest.approx(before + 0.0005 * 20)
-    before = m.integral
-    for cost in range(4900, 100, -100):
-        m = next_multiplier(m, cost, 20.0, config)
-        assert m.integral == before
-        assert m.lam == pytest.approx(0.05 * 20 + before)
-    m = next_multiplier(m, 30.0, 20.0, config)
-    assert m.integral == pytest.approx(before + 0.0005 * 10)
-    assert next_multiplier(m, 0.0, 20.0, config).lam == 0
+    for _ in range(100):
+        m = next_multiplier(m, 5000.0, 20.0, config)
+    assert m.integral == before
+    assert m.lam == pytest.approx(0.05 * 20 + before)
+    m = next_multiplier(m, 0.0, 20.0, config)
+    assert m.lam == 0
 
 
 def test_multiplier_follows_a_running_mean_of_the_cost():

@@ -142,12 +142,12 @@ def test_changed_starts_are_refused(here: Path) -> None:
 def test_overshoot_and_oscillation_of_known_courses() -> None:
     quiet = multipliers.course_figures(np.full(100, 10.0), 20.0)
     assert quiet == {"reached": None, "overshoot": None, "oscillation": 0.0, "share above": 0.0}
-    peak = np.concatenate([np.full(40, 5.0), np.full(40, 50.0), np.full(120, 15.0)])
+    peak = np.concatenate([np.full(20, 5.0), np.full(20, 50.0), np.full(60, 15.0)])
     figures = multipliers.course_figures(peak, 20.0)
     assert figures["overshoot"] == pytest.approx(30.0)
     assert figures["oscillation"] == 0.0
     assert figures["share above"] == pytest.approx(0.2)
-    assert figures["reached"] == pytest.approx(0.235)  # the mean of 20 is above from the 7th on
+    assert figures["reached"] == pytest.approx(0.24)  # the mean of ten is above from the fourth on
     # a cost that begins above the limit and comes down to it has not overshot
     falling = multipliers.course_figures(np.linspace(80.0, 10.0, 100), 20.0)
     assert falling["overshoot"] == 0.0
@@ -158,7 +158,7 @@ def test_overshoot_and_oscillation_of_known_courses() -> None:
 
 def test_smoothing_is_a_trailing_mean() -> None:
     values = np.random.default_rng(0).standard_normal(30)
-    expected = [values[max(0, i - 19) : i + 1].mean() for i in range(30)]
+    expected = [values[max(0, i - 9) : i + 1].mean() for i in range(30)]
     np.testing.assert_allclose(smooth(values), expected)
 
 

@@ -89,7 +89,7 @@ def reproduce(study: Study, out: Path, command: str, say: Say, only: Sequence[st
     for expert in chosen:
         for seed in range(study.seeds):
             say(f"{expert.name}, seed {seed}")
-            config = settings(study.world, expert, seed, expert.ppo(study.ppo))
+            config = settings(study.world, expert, seed, expert.ppo(study.world, study.ppo))
             training = trained(study.run(expert, seed), config, say)
             if not expert.limited:
                 judge_run(training, study, say)
@@ -112,7 +112,7 @@ def collect(study: Study) -> Done:
         done[expert.name] = {}
         for path in runs_folder(study.world).glob(f"{expert.name}-seed-*"):
             seed = int(path.name.rpartition("-")[2])
-            config = settings(study.world, expert, seed, expert.ppo(study.ppo))
+            config = settings(study.world, expert, seed, expert.ppo(study.world, study.ppo))
             training = finished(path, config)
             if training is not None:
                 done[expert.name][seed] = training

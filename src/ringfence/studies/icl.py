@@ -180,7 +180,7 @@ def demonstrations(study: Study, seed: int, say: Say) -> Demonstrations:
     folder, experiment = study.demos(seed), study.experiment
     if not folder.exists():
         expert = experiment.expert
-        ppo = expert.ppo(study.expert_ppo)
+        ppo = expert.ppo(study.world, study.expert_ppo)
         config = settings(study.world, expert, seed, ppo)
         policy = trained(runs_folder(study.world) / f"{expert.name}-seed-{seed}", config, say).run
         made = ExpertSettings(

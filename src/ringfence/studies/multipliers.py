@@ -72,7 +72,7 @@ def one(study: Study, expert: Expert, method: str, seed: int, say: Say) -> Train
     else:
         run = runs_folder(study.world) / f"{expert.name}-{kind}-seed-{seed}"
         note = f" --multiplier {kind}"
-    ppo = replace(expert.ppo(study.ppo), multiplier=kind)
+    ppo = replace(expert.ppo(study.world, study.ppo), multiplier=kind)
     return trained(run, settings(study.world, expert, seed, ppo, note), say)
 
 

@@ -40,14 +40,11 @@ CLONE = CloningConfig(log_std=-1.0)
 #: the way around costs a third of the reward. Half of the episodes start where experts were.
 PLAYER = PPOConfig(
     env_steps=500_000,
-    steps=64,
-    batch=512,
     learning_rate=5e-4,
     gae=0.95,
     entropy_weight=0.003,
     gain_p=0.1,
     gain_i=0.01,
-    cost_share=0.2,
     initial_lam=5.0,
     start_share=0.5,
 )

@@ -63,7 +63,7 @@ def reproduce(
         )
     expert = study.experts[0]
     say(f"the demonstrator: {expert.name}, seed 0")
-    config = settings(study.world, expert, 0, expert.ppo(study.ppo))
+    config = settings(study.world, expert, 0, expert.ppo(study.world, study.ppo))
     states = demonstrated_states(trained(study.run(expert, 0), config, say), resets)
     short = replace(expert, env_steps=resets.env_steps)
     done: dict[str, list[Training]] = {"without": [], f"with ({resets.share:.0%})": []}
@@ -100,7 +100,7 @@ def one(study: Study, expert: Expert, seed: int, share: float, states: Array, sa
     """One short training; `share` 0 is the plain one."""
     name = f"{expert.name}-{expert.env_steps}" + (f"-resets-{share:g}" if share else "")
     run = runs_folder(study.world) / f"{name}-seed-{seed}"
-    ppo = replace(expert.ppo(study.ppo), start_share=share)
+    ppo = replace(expert.ppo(study.world, study.ppo), start_share=share)
     config = settings(study.world, expert, seed, ppo)
     if not share:
         return trained(run, config, say)
