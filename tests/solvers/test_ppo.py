@@ -130,19 +130,21 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("at", [1, 3, 7])
-def test_killed_solve_resumes_to_the_same_bytes(tmp_path: Path, at: int):
+@pytest.mark.parametrize(("at", "keep_best"), [(1, False), (3, False), (7, False), (7, True)])
+def test_killed_solve_resumes_to_the_same_bytes(tmp_path: Path, at: int, keep_best: bool):
     def kill(record):
         if record.update == at:
             raise Killed
 
-    config, folder = replace(SMALL, checkpoint_every=2), tmp_path / "c"
+    kept = {"keep_best": keep_best, "stop_window": 1, "margin": 0.0}
+    config, folder = replace(SMALL, checkpoint_every=2, **kept), tmp_path / "c"
     whole = PPO(config).solve(ant_problem())
     with pytest.raises(Killed):
         PPO(config, checkpoint=folder, progress=kill).solve(ant_problem())
     resumed = PPO(config, checkpoint=folder).solve(ant_problem())
     assert same_arrays(whole.solution.policy, resumed.solution.policy)
     assert whole.records == resumed.records
+    assert whole.handed_out == resumed.handed_out
     assert np.array_equal(whole.stochastic[0].rewards, resumed.stochastic[0].rewards)
     assert [p.name for p in tmp_path.iterdir()] == ["c"]
 
@@ -259,6 +261,41 @@ def test_stop_rule_ends_a_solve_early():
     result = PPO(config).solve(line_problem(delta=1000.0))
     assert len(result.records) == 2
     assert result.solution.env_steps == 2 * config.rollout
+
+
+def test_the_best_policy_that_keeps_the_limit_is_handed_out():
+    config = replace(SMALL, keep_best=True, stop_window=2, margin=0.0)
+    problem = line_problem(delta=0.9)
+    result = PPO(config).solve(problem)
+    rate = [r.reward_rate for r in result.records]
+    cost = [r.cost for r in result.records]
+    pairs = range(1, len(rate))
+    within = [i for i in pairs if (cost[i - 1] + cost[i]) / 2 <= problem.delta]
+    chosen = max(within, key=lambda i: rate[i - 1] + rate[i])  # no point on a line ever falls
+    assert result.handed_out == chosen + 1
+    assert 0 < len(within) < len(pairs)
+    same = PPO(replace(config, keep_best=False, env_steps=result.handed_out * config.rollout))
+    assert same_arrays(result.solution.policy, same.solve(problem).solution.policy)
+
+
+def test_nothing_that_broke_its_limit_is_kept():
+    result = PPO(replace(SMALL, keep_best=True, stop_window=2)).solve(line_problem(delta=0.0))
+    assert result.handed_out == len(result.records)
+
+
+def test_falls_shorten_what_an_episode_earns():
+    learner = ppo.first_learner(line_problem(), Line(), SMALL)
+    config = replace(SMALL, stop_window=1, margin=0.0)
+    kept = ppo.best(replace(learner, recent=((100.0, 0.0, 0.0),)), 5.0, config)
+    assert kept is not None
+    assert kept.reward == 100.0
+    fast = replace(learner, recent=((110.0, 0.0, 1.0),), kept=kept)
+    assert ppo.best(fast, 5.0, config) is kept
+    steady = replace(learner, recent=((110.0, 0.0, 0.1),), kept=kept, updates=7)
+    better = ppo.best(steady, 5.0, config)
+    assert better is not None
+    assert better.reward == pytest.approx(110 * (1 - np.exp(-0.1)) / 0.1)
+    assert better.update == 7
 
 
 def test_episodes_can_start_at_demonstrated_states():

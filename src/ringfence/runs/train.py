@@ -197,6 +197,7 @@ def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
         "delta": config.delta,
         "lam": result.solution.lam,
         "env_steps": result.solution.env_steps,
+        "update": result.handed_out,
         "stochastic": figures_of(result.stochastic, c),
         "deterministic": figures_of(result.deterministic, c),
     }

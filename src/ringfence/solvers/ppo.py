@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from itertools import pairwise
@@ -49,7 +49,7 @@ from ringfence.worlds.rollouts import (
 #: Streams of random numbers, beside the collector's.
 INITIAL, MINIBATCHES, EVALUATE = 10, 11, 12
 #: Bytes of a checkpoint mean the same only within one schema.
-SCHEMA = 1
+SCHEMA = 2
 
 Params = dict[str, Any]
 
@@ -103,6 +103,9 @@ class PPOConfig:
     # Stop once the mean of `stop_window` rollouts has reward >= stop_reward and cost <= delta.
     stop_reward: float | None = None
     stop_window: int = 20
+    # Hand out not the last policy, but the one after the best `stop_window` rollouts that kept to
+    # the controller's target: where rare episodes cost much, the cost comes in waves.
+    keep_best: bool = False
     start_share: float = 0.0  # of episodes that begin at a demonstration's state
     evaluation_episodes: int = 32
     checkpoint_every: int = 50  # updates
@@ -158,6 +161,7 @@ class Result:
     stochastic: list[Trajectory]
     deterministic: list[Trajectory]
     records: list[Record]
+    handed_out: int  # the update after which the policy was this one
 
 
 # The multiplier --------------------------------------------------------------------------------
@@ -456,6 +460,15 @@ SMALLEST_STD = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
+class Kept:
+    """A policy that would be handed out, what an episode earned with it, and when that was."""
+
+    policy: dict[str, NDArray[Any]]
+    reward: float
+    update: int
+
+
+@dataclass(frozen=True, eq=False)
 class Learner:
     """Everything that an update changes."""
 
@@ -464,7 +477,8 @@ class Learner:
     scale: NDArray[np.float32]  # [2, 2]: mean and std of the critic's targets (reward, cost)
     statistics: Statistics
     multiplier: Multiplier
-    recent: tuple[tuple[float, float], ...] = ()  # (reward, cost) rates, for the stop rule
+    recent: tuple[tuple[float, float, float], ...] = ()  # (reward, cost, falls) per horizon
+    kept: Kept | None = None
     updates: int = 0
 
     def policy(self) -> dict[str, NDArray[Any]]:
@@ -550,15 +564,19 @@ def learn(
                 f"{step + config.rollout}: training stopped"
             )
     reward_rate = task.horizon * float(chunk.rewards.mean())
+    falls = task.horizon * float(chunk.terminated.mean())
     following = Learner(
         {name: params for name, (params, *_) in both.items()},
         {name: state for name, (_, state, *_) in both.items()},
         np.asarray(scale),
         learner.statistics.add(chunk.inputs) if config.normalise else learner.statistics,
         multiplier,
-        (*learner.recent, (reward_rate, J))[-config.stop_window :],
+        (*learner.recent, (reward_rate, J, falls))[-config.stop_window :],
+        learner.kept,
         learner.updates + 1,
     )
+    if config.keep_best:
+        following = replace(following, kept=best(following, problem.delta, config))
     record = Record(
         update=following.updates,
         updates=config.updates,
@@ -593,8 +611,24 @@ def should_stop(learner: Learner, delta: float, config: PPOConfig) -> bool:
     """The stop rule: reward above the threshold while the cost is within the limit."""
     if config.stop_reward is None or len(learner.recent) < config.stop_window:
         return False
-    reward, cost = np.mean(learner.recent, axis=0)
+    reward, cost, _ = np.mean(learner.recent, axis=0)
     return bool(reward >= config.stop_reward and cost <= delta)
+
+
+def best(learner: Learner, delta: float, config: PPOConfig) -> Kept | None:
+    """The learner's policy if it is to be kept, else the one that was.
+
+    With a constant chance to fall an episode lasts (1 - exp(-f)) / f of the horizon, f the falls
+    per horizon; so much of the reward per horizon it earns.
+    """
+    kept = learner.kept
+    if len(learner.recent) < config.stop_window:
+        return kept
+    reward, cost, falls = map(float, np.mean(learner.recent, axis=0))
+    earned = reward * (-np.expm1(-falls) / falls if falls else 1.0)
+    if cost > (1 - config.margin) * delta or (kept is not None and earned <= kept.reward):
+        return kept
+    return Kept(learner.policy(), float(earned), learner.updates)
 
 
 # The solver ------------------------------------------------------------------------------------
@@ -629,7 +663,8 @@ class PPO:
                 records.append(record)
                 if self.progress is not None:
                     self.progress(record)
-            policy = learner.policy()
+            kept = learner.kept or Kept(learner.policy(), record.reward_rate, learner.updates)
+            policy = kept.policy
             seed, n = (*problem.seed, EVALUATE), config.evaluation_episodes
             stochastic = collector.episodes(policy, n, False, (*seed, 0))
             deterministic = (
@@ -640,7 +675,7 @@ class PPO:
         solution = Solution(
             policy, learner.multiplier.lam, behaviour_of(stochastic), record.env_steps
         )
-        return Result(solution, stochastic, deterministic, records)
+        return Result(solution, stochastic, deterministic, records, kept.update)
 
 
 def make_collector(problem: Problem, config: PPOConfig, starts: Array | None = None) -> Collector:
@@ -730,11 +765,14 @@ def save_checkpoint(
     arrays |= {"mean": learner.statistics.mean, "var": learner.statistics.var}
     arrays["scale"] = learner.scale
     arrays |= {f"collector/{k}": v for k, v in collector.save().items()}
+    kept = learner.kept
+    arrays |= {f"kept/{k}": v for k, v in kept.policy.items()} if kept else {}
     values = {
         "mark": mark,
         "count": learner.statistics.count,
         "multiplier": asdict(learner.multiplier),
         "recent": learner.recent,
+        "kept": [kept.reward, kept.update] if kept else None,
         "updates": learner.updates,
         "records": [asdict(r) for r in records],
     }
@@ -763,12 +801,16 @@ def load_checkpoint(
         arrays["scale"],
         Statistics(arrays["mean"], arrays["var"], values["count"]),
         Multiplier(**values["multiplier"]),
-        tuple((a, b) for a, b in values["recent"]),
+        tuple((a, b, c) for a, b, c in values["recent"]),
+        Kept(_under("kept/", arrays), *values["kept"]) if values["kept"] else None,
         values["updates"],
     )
-    prefix = "collector/"
-    collector.restore({k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)})
+    collector.restore(_under("collector/", arrays))
     return learner, [Record(**r) for r in values["records"]]
+
+
+def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
 
 
 def evaluate(
