@@ -278,6 +278,12 @@ def test_the_best_policy_that_keeps_the_limit_is_handed_out():
     assert same_arrays(result.solution.policy, same.solve(problem).solution.policy)
 
 
+def test_the_multiplier_rests_for_a_while():
+    lam = [r.lam for r in PPO(replace(SMALL, grace=0.5)).solve(line_problem(delta=0.0)).records]
+    assert lam[:4] == [0.0] * 4
+    assert min(lam[4:]) > 0
+
+
 def test_nothing_that_broke_its_limit_is_kept():
     result = PPO(replace(SMALL, keep_best=True, stop_window=2)).solve(line_problem(delta=0.0))
     assert result.handed_out == len(result.records)

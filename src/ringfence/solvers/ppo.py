@@ -97,6 +97,9 @@ class PPOConfig:
     # the derivative part turned that into a lam between 1 and 4 from rollout to rollout.
     cost_share: float = 0.2
     initial_lam: float = 0.0
+    # For this share of the updates lam rests at 0. A constraint that the first steps break keeps
+    # a policy from ever learning to walk; one that walks learns to walk elsewhere.
+    grace: float = 0.0
     # The controller aims at (1 - margin) * delta: it comes to its target from above, while the
     # limit should hold for the policy that is handed out.
     margin: float = 0.15
@@ -115,8 +118,9 @@ class PPOConfig:
         for name in positive:
             if getattr(self, name) < 1:
                 raise InvalidInput(f"PPO: {name} must be at least 1, got {getattr(self, name)}")
-        if not 0 <= self.margin < 1:
-            raise InvalidInput(f"PPO: margin must be in [0, 1), got {self.margin}")
+        for name in ("margin", "grace"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InvalidInput(f"PPO: {name} must be in [0, 1), got {getattr(self, name)}")
         if self.rollout % self.batch:
             raise InvalidInput(
                 f"PPO: a rollout of {self.copies} copies x {self.steps} steps is not a multiple "
@@ -533,7 +537,9 @@ def learn(
     cost = cost.reshape(chunk.rewards.shape)
     check_finite(chunk, cost, step)
     J = task.horizon * float(cost.mean())
-    multiplier = next_multiplier(learner.multiplier, J, problem.delta, config)
+    multiplier = Multiplier()
+    if learner.updates >= config.grace * config.updates:
+        multiplier = next_multiplier(learner.multiplier, J, problem.delta, config)
     if not np.isfinite(multiplier.lam):
         raise SolverFailed(f"the multiplier is {multiplier.lam} at environment step {step}")
 
