@@ -62,8 +62,8 @@ NOISY = QUICK | {"initial_log_std": -0.5}
 #: room, and the last policy need not be the one. (At a margin of 0.15 a last policy had a mean cost
 #: of 51 over 32 episodes, at 0.3 one of 28 over 256, both near 14 some 100,000 steps before.)
 HEAVY_TAIL = {"margin": 0.3, "keep_best": True}
-#: On Bullet one of two seeds never learned to walk under the constraint; after 500,000 steps without
-#: it, it did.
+#: On Bullet one of two seeds never learned to walk under the constraint; after 500,000 steps
+#: without it, it did.
 POSITION_OWN: dict[World, dict[str, Any]] = {
     "ant": HEAVY_TAIL,
     "ant-bullet": NOISY | HEAVY_TAIL | {"grace": 0.25},
