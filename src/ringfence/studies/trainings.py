@@ -60,7 +60,7 @@ QUICK = {"steps": 32, "batch": 256, "initial_log_std": -1.0, "cost_share": 0.1}
 NOISY = QUICK | {"initial_log_std": -0.5}
 #: A single episode that strays costs hundreds, and strays come in waves: the controller gets more
 #: room, and the last policy need not be the one. (At a margin of 0.15 a last policy had a mean cost
-#: of 51 over 32 episodes, at 0.3 one of 28 over 256, both near 14 some 100,000 steps before.)
+#: of 51 over 32 episodes; at 0.3 one of 28 over 256, with 14 in training 100,000 steps before.)
 HEAVY_TAIL = {"margin": 0.3, "keep_best": True}
 #: On Bullet one of two seeds never learned to walk under the constraint; after 500,000 steps
 #: without it, it did.
