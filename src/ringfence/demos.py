@@ -165,6 +165,20 @@ def _unique(names: Sequence[str], kind: str, fix: str) -> None:
             raise InvalidInput(f"{kind} names must be distinct and not empty: {problem}; {fix}")
 
 
+def of_tasks(demos: Demonstrations, names: Sequence[str]) -> list[TaskDemos]:
+    """Each named task's demonstrations, in that order; where there is one of each, it is it."""
+    by_name = {d.task: d for d in demos.tasks}
+    if len(names) == len(demos.tasks) == 1:
+        by_name = {names[0]: demos.tasks[0]}
+    for name in names:
+        if name not in by_name:
+            raise InvalidInput(
+                f"task {name!r} has no demonstrations; there are some of "
+                f"{', '.join(map(repr, by_name))}"
+            )
+    return [by_name[name] for name in names]
+
+
 def content_hash(demos: Demonstrations) -> str:
     """sha256 of all names, shapes, end flags and numbers; provenance and files don't enter."""
     layout = {

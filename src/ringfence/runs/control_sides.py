@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.demos import Demonstrations, TaskDemos, of_tasks
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Trajectory, behaviour_of
 from ringfence.runs.control_config import ControlConfig
@@ -30,17 +30,8 @@ def make_sides(config: ControlConfig, demos: Demonstrations) -> Sides:
     tasks = make_tasks(config.world)
     if config.game.method == "icl" and len(tasks) != 1:
         raise InvalidInput(f"icl learns from one task, the world has {len(tasks)}; use mt-icl")
-    by_name = {d.task: d for d in demos.tasks}
-    if len(tasks) == len(demos.tasks) == 1:
-        by_name = {tasks[0].name: demos.tasks[0]}
-    chosen = []
-    for task in tasks:
-        if task.name not in by_name:
-            raise InvalidInput(
-                f"task {task.name!r} has no demonstrations; there are some of "
-                f"{', '.join(map(repr, by_name))}"
-            )
-        chosen.append(fitting(task, by_name[task.name], demos))
+    given = of_tasks(demos, [task.name for task in tasks])
+    chosen = [fitting(task, d, demos) for task, d in zip(tasks, given, strict=True)]
     return Sides(
         tasks,
         tuple(chosen),

@@ -69,17 +69,10 @@ def split(task: ContinuousTask, episodes: Sequence[Log], share: float) -> Logged
 
 def _of_folder(folder: Path, tasks: Sequence[ContinuousTask]) -> list[Logged]:
     given = demonstrations.load(folder)
-    by_name = {d.task: d for d in given.tasks}
-    if len(tasks) == len(given.tasks) == 1:
-        by_name = {tasks[0].name: given.tasks[0]}
+    names = [f.name for f in given.features]
+    of_each = demonstrations.of_tasks(given, [task.name for task in tasks])
     found = []
-    for task in tasks:
-        if task.name not in by_name:
-            raise InvalidInput(
-                f"task {task.name!r} has no demonstrations; {folder} has some of "
-                f"{', '.join(map(repr, by_name))}"
-            )
-        d, names = by_name[task.name], [f.name for f in given.features]
+    for task, d in zip(tasks, of_each, strict=True):
         of = [_log(task, label, t, names) for label, t in d.labelled]
         found.append(Logged(task, tuple(of[: len(d.train)]), tuple(of[len(d.train) :])))
     return found
