@@ -33,7 +33,7 @@ EXPERIMENTS = (icl.VELOCITY, icl.POSITION_)
 #: Of PPO's loss, on the sum of log standard deviations.
 ENTROPY = 0.01
 EPISODES = 64  # of the explorer, from which the better ones are taken
-STEPS = 1_000_000
+STEPS = 300_000
 EPISODE_STREAM = 70
 SAY_EVERY = 50  # updates
 

@@ -75,7 +75,7 @@ VELOCITY = Experiment(
     iterations=20,
     buffer=20.0,
     saturated=0.05,
-    steps=200_000,
+    steps=50_000,
 )
 POSITION_ = Experiment(
     "position",
@@ -84,7 +84,7 @@ POSITION_ = Experiment(
     iterations=10,
     buffer=100.0,
     saturated=0.1,
-    steps=400_000,
+    steps=100_000,
 )
 EXPERIMENTS = {e.name: e for e in (VELOCITY, POSITION_, VELOCITY.noisy, POSITION_.noisy)}
 
