@@ -114,6 +114,6 @@ def test_baselines_from_nothing_to_a_table(tmp_path: Path, monkeypatch: pytest.M
     summary = json.loads((out / "velocity-seed-0.json").read_text())
     assert summary["episodes"] == 16
     text = (out / "table.md").read_text()
-    assert "ICL, last iteration | not run" in text
+    assert "ICL, weighted | last iteration | not run" in text
     if summary["result"] is not None:
         assert f"{summary['result']['constraint_error']:.4f}" in text

@@ -1,7 +1,7 @@
 """`ringfence reproduce baselines`: Chou et al.'s method on the velocity and position constraints.
 
-It uses the same demonstrations as ICL with the same seed, and one million steps for each of its
-two trainings, as the paper's expert has. The table shows ICL's figures where they were run.
+It uses the same demonstrations as ICL with the same seed. Both of its trainings begin at the clone,
+so that fewer steps will do than the paper's expert has. The table shows ICL's figures beside it.
 """
 
 from __future__ import annotations
@@ -141,9 +141,10 @@ def solver(run: Path, world: ControlWorld, ppo: PPOConfig, say: Say) -> ControlS
 def table(world: World, seeds: int, out: Path, command: str) -> str:
     parts = [
         f"# Chou et al. and ICL on the Ant ({SIMULATOR[world]})",
-        f"Made by `{command}`; ICL's rows are those of `results/velocity-{SIMULATOR[world]}` and "
-        f"`results/position-{SIMULATOR[world]}`. Mean and standard error over seeds. Positive "
-        "reward gaps: the experts earn more; positive cost gaps: the experts violate more.",
+        f"Made by `{command}` ({STEPS:,} steps for each of the two trainings); ICL's rows are "
+        "those of the folders of `results/` that `ringfence reproduce velocity` and `position` "
+        "wrote. Mean and standard error over seeds. Positive reward gaps: the experts earn more; "
+        "positive cost gaps: the experts violate more.",
     ]
     for experiment in EXPERIMENTS:
         parts += [f"## {experiment.name.capitalize()}", rows(world, experiment, seeds, out)]
@@ -151,19 +152,31 @@ def table(world: World, seeds: int, out: Path, command: str) -> str:
 
 
 def rows(world: World, experiment: icl.Experiment, seeds: int, out: Path) -> str:
-    study = icl.Study(world, experiment, seeds)
-    found = list(icl_tables.read(out.parent / study.name, seeds).values())
-    played = [s["iterations"] for s in found if s["iterations"]]
+    """Chou et al. and every way of ICL, first, last and selected iterate."""
+    lines = []
+    for name, study in games(icl.Study(world, experiment, seeds)).items():
+        found = list(icl_tables.read(out.parent / study.name, seeds).values())
+        played = [s for s in found if s["iterations"]]
+        for which, row in icl_tables.ITERATES.items():
+            cells = _line([row(s) for s in played], len(found), seeds)
+            lines.append([f"ICL, {name}", which, *cells])
     paths = [out / f"{experiment.name}-seed-{seed}.json" for seed in range(seeds)]
     ours = [json.loads(p.read_text()) for p in paths if p.is_file()]
     results = [s["result"] for s in ours if s["result"] is not None]
-    lines = [
-        ["ICL, first iteration", *_line([s[0] for s in played], len(found), seeds)],
-        ["ICL, last iteration", *_line([s[-1] for s in played], len(found), seeds)],
-        ["Chou et al.", *_line(results, len(ours), seeds)],
-    ]
-    head = ["method", *(name for name, _ in icl_tables.COLUMNS[:4]), "seeds with a constraint"]
-    return markdown(head, lines)
+    lines.append(["Chou et al.", "only one", *_line(results, len(ours), seeds)])
+    columns = [name for name, _ in icl_tables.COLUMNS[:4]]
+    return markdown(["method", "iterate", *columns, "seeds with a constraint"], lines)
+
+
+def games(plain: icl.Study) -> dict[str, icl.Study]:
+    """The ways of ICL that are compared."""
+    return {
+        "regression": plain,
+        "weighted": replace(plain, player="weighted"),
+        "payoff": replace(plain, player="payoff"),
+        "regression, saturated demonstrations": replace(plain, saturated=True),
+        "regression, network on the full state": replace(plain, constraint="mlp", full_state=True),
+    }
 
 
 def _line(rows: list[dict[str, Any]], run: int, seeds: int) -> list[str]:

@@ -71,6 +71,12 @@ COLUMNS = (
     ("from experts' mean", ".4f"),
     ("from their 95th percentile", ".4f"),
 )
+#: Which row of a summary's iterations a line shows.
+ITERATES: dict[str, Callable[[Summary], dict[str, Any]]] = {
+    "first iteration": lambda s: s["iterations"][0],
+    "last iteration": lambda s: s["iterations"][-1],
+    "selected": lambda s: s["iterations"][s["selected"] - 1],
+}
 
 
 def figures(row: dict[str, Any]) -> list[float | None]:
@@ -91,13 +97,8 @@ def _gap(row: dict[str, Any], name: str) -> float | None:
 
 
 def table(done: dict[int, Summary], times: dict[str, float], seeds: int, h: Heading) -> str:
-    which: list[tuple[str, Callable[[Summary], dict[str, Any]]]] = [
-        ("first iteration", lambda s: s["iterations"][0]),
-        ("last iteration", lambda s: s["iterations"][-1]),
-        ("selected", lambda s: s["iterations"][s["selected"] - 1]),
-    ]
     lines = []
-    for name, row in which:
+    for name, row in ITERATES.items():
         for seed in range(seeds):
             lines.append([name, str(seed), *_cells(done.get(seed), row)])
         lines.append([f"**{name}**", "mean", *_means(list(done.values()), row)])
