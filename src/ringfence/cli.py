@@ -175,14 +175,7 @@ def _solve(sub: Any) -> None:
         "--delta", type=float, help="limit on an episode's cost (default: as saved, 0; Ant: 20)"
     )
     one.add_argument("--steps", type=int, default=1_000_000, help="Ant, gym: environment steps")
-    one.add_argument(
-        "--ppo",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="Ant, gym: a setting of the solver (see PPOConfig), such as margin=0.3, the share of "
-        "the limit that the multiplier keeps free (repeatable)",
-    )
+    _ppo(one, "Ant, gym")
     one.add_argument(
         "--multiplier",
         choices=("pid", "gradient"),
@@ -446,8 +439,20 @@ def _control_game(one: Parser) -> None:
     group.add_argument(
         "--start-share", type=float, default=0.0, help="of episodes begin at demonstrated states"
     )
+    _ppo(group, "Ant")
     group.add_argument("--clone-steps", type=int, help="0: no cloning (default: 5000)")
     _carry(group, None)
+
+
+def _ppo(parser: Any, where: str) -> None:
+    parser.add_argument(
+        "--ppo",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"{where}: a setting of the solver (see PPOConfig), such as margin=0.3, the share of "
+        "the limit that the multiplier keeps free (repeatable)",
+    )
 
 
 def _carry(group: Any, default: str | None) -> None:

@@ -13,8 +13,10 @@ from ringfence.errors import InvalidInput
 from ringfence.progress import control_progress
 from ringfence.report import page
 from ringfence.runs import control, control_transfer, own_check
+from ringfence.runs.config import build, read_entries
 from ringfence.runs.control_config import (
     ITERATION,
+    ITERATION_ON,
     CloneConfig,
     ControlConfig,
     ControlDemos,
@@ -153,14 +155,21 @@ def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstration
         probe=not options.no_probe,
         **chosen,
     )
-    ppo: dict[str, Any] = {**ITERATION, "start_share": options.start_share}
+    ppo = {**ITERATION, **ITERATION_ON.get(options.world, {}), "start_share": options.start_share}
     if options.steps is not None:
         ppo["env_steps"] = options.steps
+    ppo |= read_entries("--ppo", options.ppo)
     cloning = {"steps": options.clone_steps, "carry": options.carry}
     clone = CloneConfig(**{name: value for name, value in cloning.items() if value is not None})
     world = ControlWorld(options.world, full_state=options.full_state, truth=options.truth or "")
     config = ControlConfig(
-        options.command_line, options.seed, world, ControlDemos(), game, clone, PPOConfig(**ppo)
+        options.command_line,
+        options.seed,
+        world,
+        ControlDemos(),
+        game,
+        clone,
+        build("--ppo", ppo, PPOConfig),
     )
     return config, demos.load(options.demos)
 

@@ -10,7 +10,7 @@ from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.objects import Problem, Trajectory
 from ringfence.solvers.cloning import CloningConfig, clone, renormalised
-from ringfence.solvers.ppo import PPOConfig, evaluate, first_learner
+from ringfence.solvers.ppo import PPO, PPOConfig, evaluate, first_learner
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.rollouts import Actor
 
@@ -133,3 +133,26 @@ def test_another_normalisation_is_the_same_actor() -> None:
     moved = renormalised(start, rng.normal(size=n), rng.uniform(0.5, 2, n))
     inputs = rng.normal(size=(50, n))
     np.testing.assert_allclose(Actor(moved).mean(inputs), Actor(start).mean(inputs), atol=1e-5)
+
+
+def test_a_clone_acts_as_it_did_while_only_its_critic_learns() -> None:
+    """Neither an untrained critic nor the moving normalisation of inputs may unlearn the walk."""
+    task = AntTask(horizon=30)
+    start = clone(demonstrations(), task, (0,), CloningConfig(steps=20))
+    start["norm/std"] *= 0.3  # the demonstrations' inputs vary less than the training's
+    config = PPOConfig(
+        env_steps=1024, copies=8, steps=32, batch=64, passes=2, evaluation_episodes=1
+    )
+    constraint = parse_inequality("speed <= 0.75", task.features)
+    problem = Problem(task, constraint, 20.0, start, (0,))
+    assert config.updates == 4 < config.critic_first
+    learnt = PPO(config)(problem).policy
+    assert not np.allclose(learnt["norm/std"], start["norm/std"], rtol=0.1)
+    fresh = first_learner(problem, task, config).params["critic"]["w1"]
+    assert not np.allclose(learnt["critic/w1"], fresh)
+    inputs = np.random.default_rng(3).normal(size=(50, task.observation_dim + 1))
+    inputs = start["norm/mean"] + start["norm/std"] * inputs  # none beyond the cut-off
+    wanted = Actor(start).mean(inputs)
+    np.testing.assert_allclose(Actor(learnt).mean(inputs), wanted, atol=1e-4)
+    later = PPO(config)(replace(problem, start=learnt)).policy  # now it has a critic
+    assert not np.allclose(Actor(later).mean(inputs), wanted, atol=1e-3)

@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Trajectory
-from ringfence.solvers.ppo import SMALLEST_STD, Params, PPOConfig, initial_params, network
+from ringfence.solvers.ppo import (
+    SMALLEST_STD,
+    Params,
+    PPOConfig,
+    Statistics,
+    initial_params,
+    network,
+    same_outputs,
+)
 from ringfence.worlds.rollouts import (
     OBSERVATION_CLIP,
     Arrays,
@@ -94,20 +102,11 @@ def spread(actor: Params, x: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.
 
 
 def renormalised(start: Arrays, mean: NDArray[Any], std: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """The same actor for inputs that are normalised by `mean` and `std` [o + 1].
-
-    w0 (x - m) / s + b0 = w0' (x - m') / s' + b0' with w0' = w0 s' / s and
-    b0' = b0 + w0 (m' - m) / s: exact but for the cut-off of far inputs.
-    """
-    w0, b0 = (np.asarray(start[f"actor/{k}"], np.float64) for k in ("w0", "b0"))
-    shift = (mean - start["norm/mean"]) / start["norm/std"]
-    moved = {
-        "actor/w0": (w0 * (std / start["norm/std"])[:, None]).astype(np.float32),
-        "actor/b0": (b0 + shift @ w0).astype(np.float32),
-        "norm/mean": mean,
-        "norm/std": std,
-    }
-    return {**start, **moved}
+    """The same actor for inputs that are normalised by `mean` and `std` [o + 1]."""
+    old, new = Statistics(start["norm/mean"], start["norm/std"] ** 2), Statistics(mean, std**2)
+    actor = same_outputs({k: start[f"actor/{k}"] for k in ("w0", "b0")}, old, new)
+    moved = {f"actor/{name}": values for name, values in actor.items()}
+    return {**start, **moved, "norm/mean": mean, "norm/std": std}
 
 
 def transitions(

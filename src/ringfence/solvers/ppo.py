@@ -33,7 +33,7 @@ import optax
 from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput, SolverFailed
-from ringfence.objects import Array, Problem, Solution, Trajectory, behaviour_of
+from ringfence.objects import Array, Problem, Solution, Start, Trajectory, behaviour_of
 from ringfence.solvers import checkpoints
 from ringfence.worlds.rollouts import (
     OBSERVATION_CLIP,
@@ -109,6 +109,9 @@ class PPOConfig:
     # Hand out not the last policy, but the one after the best `stop_window` rollouts that kept to
     # the controller's target: where rare episodes cost much, the cost comes in waves.
     keep_best: bool = False
+    # A solve that begins at an actor without a critic (a clone) first learns the critic, for this
+    # many updates: what an untrained one says of the actions would unlearn the walk.
+    critic_first: int = 5
     start_share: float = 0.0  # of episodes that begin at a demonstration's state
     evaluation_episodes: int = 32
     checkpoint_every: int = 50  # updates
@@ -452,6 +455,20 @@ class Statistics:
         return np.maximum(np.sqrt(self.var), SMALLEST_STD)
 
 
+def same_outputs(params: Params, old: Statistics, new: Statistics) -> Params:
+    """A network for inputs normalised by `new`: its first layer changes so that no output does.
+
+    w0 (x - m) / s + b0 = w0' (x - m') / s' + b0' with w0' = w0 s' / s and
+    b0' = b0 + w0 (m' - m) / s: exact but for the cut-off of far inputs.
+    """
+    w0, b0 = (np.asarray(params[name], np.float64) for name in ("w0", "b0"))
+    return {
+        **params,
+        "w0": (w0 * (new.std / old.std)[:, None]).astype(np.float32),
+        "b0": (b0 + ((new.mean - old.mean) / old.std) @ w0).astype(np.float32),
+    }
+
+
 #: How far the critic's units follow each rollout's targets.
 SCALE_SHARE = 0.05
 #: Targets that hardly vary (a cost that is nearly always 0) are not blown up beyond this.
@@ -527,6 +544,10 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     return Learner(params, opt_state, scale, statistics, Multiplier(lam, integral=lam))
 
 
+def has_actor_alone(start: Start | None) -> bool:
+    return start is not None and "actor/w0" in start and "critic/w0" not in start
+
+
 def learn(
     learner: Learner, chunk: Chunk, acted: Arrays, problem: Problem, config: PPOConfig
 ) -> tuple[Learner, Record]:
@@ -562,6 +583,8 @@ def learn(
         job = beside.submit(improve_actor, fixed, actor, opt["actor"], for_actor, rate, order)
         fitted = fit_critic(fixed, critic, opt["critic"], for_critic, rate, order)
         improved = job.result()
+    if learner.updates < config.critic_first and has_actor_alone(problem.start):
+        improved = (actor, opt["actor"], *improved[2:])
     both = {"actor": improved, "critic": fitted}
     for name, (*_, norm) in both.items():
         if not np.isfinite(norm):
@@ -571,11 +594,17 @@ def learn(
             )
     reward_rate = task.horizon * float(chunk.rewards.mean())
     falls = task.horizon * float(chunk.terminated.mean())
+    params = {name: params for name, (params, *_) in both.items()}
+    statistics = learner.statistics
+    if config.normalise:
+        statistics = statistics.add(chunk.inputs)
+    if problem.start is not None:
+        params = {k: same_outputs(v, learner.statistics, statistics) for k, v in params.items()}
     following = Learner(
-        {name: params for name, (params, *_) in both.items()},
+        params,
         {name: state for name, (_, state, *_) in both.items()},
         np.asarray(scale),
-        learner.statistics.add(chunk.inputs) if config.normalise else learner.statistics,
+        statistics,
         multiplier,
         (*learner.recent, (reward_rate, J, falls))[-config.stop_window :],
         learner.kept,

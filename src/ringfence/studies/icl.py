@@ -20,6 +20,7 @@ from ringfence.report import page
 from ringfence.runs import control
 from ringfence.runs.control_config import (
     ITERATION,
+    ITERATION_ON,
     Carry,
     CloneConfig,
     ControlConfig,
@@ -213,7 +214,7 @@ def configuration(study: Study, seed: int) -> ControlConfig:
         **player,
     )
     world = replace(world_of(study), full_state=study.full_state)
-    ppo = replace(study.ppo, env_steps=e.steps)
+    ppo = replace(study.ppo, env_steps=e.steps, **ITERATION_ON.get(study.world, {}))
     return ControlConfig(
         learn_command(study, seed),
         seed,
