@@ -68,6 +68,28 @@ def test_number_of_workers_changes_no_bit_and_chunks_resume():
         assert np.array_equal(value, runs[1].arrays()[name]), name
 
 
+def test_episodes_do_not_depend_on_workers_and_leave_the_training_where_it_was():
+    found, trained = [], []
+    for workers, interrupted in ((1, False), (2, True)):
+        task = AntBulletTask(workers=workers)
+        collector, policy = task.collector(spec(32)), policy_for(task)
+        collector.collect(policy, 16, 0)
+        if interrupted:
+            before = collector.save()
+            found.append(collector.episodes(policy, 12, False, (7,)))
+            after = collector.save()
+            assert all(np.array_equal(before[k], after[k]) for k in before)
+        trained.append(collector.collect(policy, 16, 1))
+        if not interrupted:
+            found.append(collector.episodes(policy, 12, False, (7,)))
+        collector.close()
+    assert np.array_equal(trained[0].inputs, trained[1].inputs)
+    assert len(found[0]) == 12
+    for one, two in zip(*found, strict=True):
+        assert np.array_equal(one.observations, two.observations)
+    assert not np.array_equal(found[0][0].observations, found[0][8].observations)
+
+
 def test_a_dead_worker_is_a_clear_error():
     task = AntBulletTask()
     collector = task.collector(spec())

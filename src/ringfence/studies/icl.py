@@ -73,10 +73,10 @@ VELOCITY = Experiment(
     "velocity",
     VELOCITY_20,
     "speed <= ?",
-    iterations=20,
+    iterations=10,
     buffer=20.0,
     saturated=0.05,
-    steps=50_000,
+    steps=100_000,
 )
 POSITION_ = Experiment(
     "position",

@@ -354,14 +354,21 @@ class WorkerCollector:
     def episodes(
         self, policy: Arrays, count: int, deterministic: bool, seed: Sequence[int]
     ) -> list[Trajectory]:
+        """As many groups of every worker as are needed; the number of workers changes nothing."""
         runs: list[Trajectory] = []
         while len(runs) < count:
+            most = sum(map(len, self._shares))
+            groups = np.arange(min(most, -(-(count - len(runs)) // GROUP)))
             head = {
                 "call": "episodes",
                 "deterministic": deterministic,
                 "seed": [*map(int, seed), len(runs)],
             }
-            for answer, arrays in self._ask([(head, policy)] * len(self._pipes)):
+            asked = [
+                ({**head, "groups": part.tolist()}, policy)
+                for part in np.array_split(groups, len(self._pipes))
+            ]
+            for answer, arrays in self._ask(asked):
                 runs += [
                     Trajectory(**{k: arrays[f"{i}/{k}"] for k in _ARRAYS}, terminated=ended)
                     for i, ended in enumerate(answer["terminated"])
@@ -452,8 +459,10 @@ def _answer(
     if head["call"] == "episodes":
         runs = [
             run
-            for group in groups
-            for run in group.episodes(arrays, GROUP, head["deterministic"], head["seed"])
+            for group, g in zip(groups, head["groups"], strict=False)
+            for run in group.episodes(
+                arrays, GROUP, head["deterministic"], head["seed"], first=g * GROUP
+            )
         ]
         for i, run in enumerate(runs):
             out |= {f"{i}/{k}": getattr(run, k) for k in _ARRAYS}

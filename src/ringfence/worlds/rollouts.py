@@ -248,9 +248,12 @@ class LocalCollector:
         self._observation = np.zeros((n, task.observation_dim))
         self._augmentation = np.zeros(n)
         self._started = False
+        self._left: dict[str, NDArray[Any]] | None = None  # the training that `episodes` left
 
     def collect(self, policy: Arrays, steps: int, rollout: int) -> Chunk:
         """`steps` steps of every copy; `rollout` numbers the chunk, for its noise."""
+        if self._left is not None:
+            self.restore(self._left)
         if not self._started:
             self._start(np.arange(self._sim.copies))
             self._started = True
@@ -280,18 +283,28 @@ class LocalCollector:
         return data.chunk(gaussian_log_prob(noise, actor.log_std), self._inputs())
 
     def episodes(
-        self, policy: Arrays, count: int, deterministic: bool, seed: Sequence[int]
+        self,
+        policy: Arrays,
+        count: int,
+        deterministic: bool,
+        seed: Sequence[int],
+        first: int | None = None,
     ) -> list[Trajectory]:
-        """`count` whole episodes from the task's own starts, `copies` at a time."""
-        kept = self.save() if self._started else None
-        runs: list[Trajectory] = []
+        """`count` whole episodes from the task's own starts, `copies` at a time.
+
+        first: the number of the first among all episodes (by default its copy's among all).
+
+        The training goes on where it was, but only once it does: to go back can take as long.
+        """
+        self._left = self.save() if self._started else None
+        at, runs = self._first if first is None else first, list[Trajectory]()
         while len(runs) < count:
-            runs += self._episodes_at_once(Actor(policy), deterministic, [*seed, len(runs)])
-        if kept is not None:
-            self.restore(kept)
+            runs += self._episodes_at_once(Actor(policy), deterministic, [*seed, len(runs)], at)
         return runs[:count]
 
     def save(self) -> dict[str, NDArray[Any]]:
+        if self._left is not None:
+            return self._left
         state = {f"sim/{k}": v for k, v in self._sim.save().items()} if self._started else {}
         return {
             **state,
@@ -303,6 +316,7 @@ class LocalCollector:
         }
 
     def restore(self, saved: Arrays) -> None:
+        self._left = None
         state = {k[4:]: np.asarray(v) for k, v in saved.items() if k.startswith("sim/")}
         self._started = bool(state)
         if state:
@@ -345,11 +359,11 @@ class LocalCollector:
         self._return[which] = self._length[which] = self._augmentation[which] = 0
 
     def _episodes_at_once(
-        self, actor: Actor, deterministic: bool, seed: Sequence[int]
+        self, actor: Actor, deterministic: bool, seed: Sequence[int], first: int
     ) -> list[Trajectory]:
         """One episode of every copy; a copy that has ended goes on unrecorded."""
         sim, task, n = self._sim, self._task, self._sim.copies
-        rngs = [np.random.default_rng([*seed, EVALUATION, self._first + i]) for i in range(n)]
+        rngs = [np.random.default_rng([*seed, EVALUATION, first + i]) for i in range(n)]
         std = np.zeros_like(actor.log_std) if deterministic else np.exp(actor.log_std)
         observation = sim.reset(np.arange(n), rngs)
         seeds = getattr(sim, "seeds", None)  # only where a seed is all that an episode begins from
