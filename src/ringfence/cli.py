@@ -434,9 +434,6 @@ def _control_game(one: Parser) -> None:
         "--no-probe", action="store_true", help="don't try first whether a constraint is needed"
     )
     group.add_argument(
-        "--stop-share", type=float, help="stop a solve at this share of the experts' reward"
-    )
-    group.add_argument(
         "--start-share", type=float, default=0.0, help="of episodes begin at demonstrated states"
     )
     _ppo(group, "Ant")
@@ -461,6 +458,11 @@ def _carry(group: Any, default: str | None) -> None:
         choices=("nothing", "critics", "policy"),
         default=default,
         help="what a solve takes over from the iteration before it",
+    )
+    group.add_argument(
+        "--stop-share",
+        type=float,
+        help="stop a solve that keeps its limit at this share of the experts' reward",
     )
 
 

@@ -70,6 +70,12 @@ def test_a_study_says_what_it_is() -> None:
     mlp = icl.Study("ant-bullet", icl.POSITION_.noisy, constraint="mlp", full_state=True)
     assert mlp.name == "noisy-position-bullet-mlp-full-state"
     assert icl.configuration(mlp, 0).game.initial == "free"
+    stopped = icl.Study("ant-bullet", icl.VELOCITY, stop_share=0.9)
+    assert stopped.name == "velocity-bullet-stop-0.9"
+    config = icl.configuration(stopped, 0)
+    assert (config.game.stop_share, config.ppo.learning_rate) == (0.9, 1e-4)
+    assert config.command.endswith("--stop-share 0.9")
+    assert "0.9 of the experts' reward" in icl.heading(stopped, "").player
 
 
 def test_seeds_that_were_not_run_are_called_so() -> None:

@@ -103,7 +103,8 @@ class Study:
 
     saturated: with the published filter of demonstrations; constraint: "" for the experiment's;
     budget: payoff's belief, by default the experts' true limit; carry: what a solve takes over
-    from the iteration before; ppo, expert_ppo: changes of the settings, for tests.
+    from the iteration before; stop_share: of the experts' reward, at which a solve that keeps its
+    limit stops (0: none does); ppo, expert_ppo: changes of the settings, for tests.
     """
 
     world: World
@@ -116,6 +117,7 @@ class Study:
     full_state: bool = False
     budget: float | None = None
     carry: Carry = "policy"
+    stop_share: float = 0.0
     ppo: PPOConfig = field(default_factory=lambda: PPOConfig(**ITERATION))
     expert_ppo: PPOConfig = field(default_factory=PPOConfig)
 
@@ -129,6 +131,7 @@ class Study:
             parts.append(self.constraint if self.constraint.isalnum() else "class")
         parts += ["full-state"] * self.full_state + ["saturated"] * self.saturated
         parts += [] if self.carry == "policy" else [f"carry-{self.carry}"]
+        parts += [f"stop-{self.stop_share:g}"] if self.stop_share else []
         return "".join(f"-{part}" for part in parts)
 
     @property
@@ -211,6 +214,7 @@ def configuration(study: Study, seed: int) -> ControlConfig:
         buffer=e.buffer,
         probe=False,
         initial="free" if study.constraint else "clone",
+        stop_share=study.stop_share,
         **player,
     )
     world = replace(world_of(study), full_state=study.full_state)
@@ -243,19 +247,27 @@ def learn_command(study: Study, seed: int) -> str:
         words.append(f"--on {','.join(study.on)}")
     if study.carry != CloneConfig().carry:
         words.append(f"--carry {study.carry}")
+    if study.stop_share:
+        words.append(f"--stop-share {study.stop_share:g}")
     return " ".join(words + ["--full-state"] * study.full_state)
 
 
 def heading(study: Study, command: str) -> icl_tables.Heading:
     e = study.experiment
     used = f"keep-saturated {e.saturated:g}" if study.saturated else "none"
+    stops = (
+        f"; it ends when it earns {study.stop_share:g} of the experts' reward within its limit, "
+        f"or after {e.steps:,} steps"
+        if study.stop_share
+        else ""
+    )
     budget = f" with a budget of {study.expert_budget:g}" if study.player == "payoff" else ""
     return icl_tables.Heading(
         title=f"{e.name.capitalize()} on the Ant ({SIMULATOR[study.world]})",
         command=command,
         truth=e.expert.constraint,
         constraint=study.constraint or e.constraint,
-        player=f"{study.player}{budget}; {CARRIED[study.carry]}",
+        player=f"{study.player}{budget}; {CARRIED[study.carry]}{stops}",
         demonstrations=f"limit {e.expert.delta:g} per episode, action noise {e.noise:g}, "
         f"filter: {used}",
     )
