@@ -141,9 +141,12 @@ def test_changed_starts_are_refused(here: Path) -> None:
 
 def test_overshoot_and_oscillation_of_known_courses() -> None:
     quiet = multipliers.course_figures(np.full(100, 10.0), 20.0)
-    assert quiet == {"reached": None, "overshoot": None, "oscillation": 0.0, "share above": 0.0}
+    assert quiet == {"highest": 10.0, "excess": 0.0, "reached": None, "overshoot": None,
+                     "oscillation": 0.0, "share above": 0.0}  # fmt: skip
     peak = np.concatenate([np.full(20, 5.0), np.full(20, 50.0), np.full(60, 15.0)])
     figures = multipliers.course_figures(peak, 20.0)
+    assert figures["highest"] == pytest.approx(50.0)
+    assert figures["excess"] == pytest.approx(6.0)
     assert figures["overshoot"] == pytest.approx(30.0)
     assert figures["oscillation"] == 0.0
     assert figures["share above"] == pytest.approx(0.2)

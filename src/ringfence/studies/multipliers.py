@@ -33,6 +33,8 @@ from ringfence.studies.trainings import (
 
 METHODS: dict[str, Literal["pid", "gradient"]] = {"PID": "pid", "classical": "gradient"}
 COLUMNS = (
+    ("highest", ".0f"),
+    ("excess", ".1f"),
     ("reached", ".0%"),
     ("overshoot", ".1f"),
     ("oscillation", ".2f"),
@@ -95,8 +97,10 @@ def behaviour(training: Training, limit: float) -> dict[str, float | None]:
 def course_figures(cost: Array, limit: float) -> dict[str, float | None]:
     """Of an episode's cost [updates], smoothed, against its limit.
 
-    reached: the share of the training after which it first crosses the limit, from whichever
-    side it began on; overshoot: its highest excess from then on; both None if it never does.
+    highest: its highest value; excess: what it was above the limit on the mean of all updates,
+    unsmoothed; reached: the share of the training after which it first crosses the limit, from
+    whichever side it began on; overshoot: its highest excess from then on; both None if it never
+    does.
     oscillation: its standard deviation in the last half; share above: of all updates, unsmoothed.
     """
     level = smooth(cost)
@@ -104,6 +108,8 @@ def course_figures(cost: Array, limit: float) -> dict[str, float | None]:
     crossed = np.flatnonzero(above != above[0])
     first = int(crossed[0]) if len(crossed) else None
     return {
+        "highest": float(level.max()),
+        "excess": float(np.maximum(cost - limit, 0.0).mean()),
         "reached": None if first is None else (first + 1) / len(level),
         "overshoot": None if first is None else max(0.0, float((level[first:] - limit).max())),
         "oscillation": float(level[len(level) // 2 :].std()),
@@ -138,11 +144,12 @@ def page(
                 f"{ppo.gain_d:g}; the classical one climbs {ppo.gradient_rate:g} per unit of cost "
                 f"and update. Both aim at {(1 - ppo.margin) * expert.delta:g}.",
                 f"The cost is that of the training's rollouts, smoothed over {SMOOTH} updates. "
-                "Reached: the share of the training after which it first crosses the limit, "
-                "from whichever side it began on. Overshoot: its highest excess over the limit "
-                "from then on. Oscillation: its standard deviation in the last half. Share "
-                "above: of all updates, unsmoothed. Cost, reward and speed are the last "
-                "stochastic policy's.",
+                "Highest: its highest value. Excess: what it was above the limit, mean of all "
+                "updates, unsmoothed. Reached: the share of the training after which it first "
+                "crosses the limit, from whichever side it began on. Overshoot: its highest excess "
+                "over the limit from then on. Oscillation: its standard deviation in the last "
+                "half. Share above: of all updates, unsmoothed. Cost, reward and speed are the "
+                "last stochastic policy's.",
                 markdown(["multiplier", "seed", *[name for name, _ in COLUMNS]], lines),
                 "![cost and multiplier over steps](multipliers.png)",
             ]
