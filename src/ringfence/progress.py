@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -195,7 +196,7 @@ def control_line(event: dict[str, Any]) -> str:
     """One iteration on a continuous world in words."""
     parts = [
         f"iteration {event['i']}/{event['total']}",
-        event["constraint"]["description"],
+        shorten(event["constraint"]["description"], 60, placeholder=" .."),
         f"reward {event['learner_reward_mean']:.0f} (experts {event['expert_reward_mean']:.0f})",
         f"cost {event['learner_cost_mean']:.1f} (limit {event['delta_mean']:.1f})",
     ]
