@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ringfence.errors import InvalidInput
 from ringfence.runs.control_config import ITERATION
 from ringfence.solvers.ppo import PPOConfig
 from ringfence.studies import chou, icl
@@ -60,6 +61,10 @@ def test_position_from_nothing_to_table_and_figures(tmp_path: Path) -> None:
     before = {p.name: p.read_bytes() for p in out.iterdir()}
     icl.reproduce(study, out, "ringfence reproduce position", said.append)
     assert {p.name: p.read_bytes() for p in out.iterdir()} == before
+    longer = replace(study, experiment=replace(study.experiment, iterations=3))
+    with pytest.raises(InvalidInput, match=r"seed-0 .*other settings \(iterations: 2, now 3\)"):
+        icl.reproduce(longer, out, "ringfence reproduce position", said.append)
+    assert {p.name: p.read_bytes() for p in out.iterdir()} == before
 
 
 def test_a_study_says_what_it_is() -> None:
@@ -74,7 +79,8 @@ def test_a_study_says_what_it_is() -> None:
     assert stopped.name == "velocity-bullet-stop-0.9"
     config = icl.configuration(stopped, 0)
     assert (config.game.stop_share, config.ppo.learning_rate) == (0.9, 1e-4)
-    assert config.command.endswith("--stop-share 0.9")
+    assert config.command.endswith("--stop-share 0.9 --ppo stop_window=6")
+    assert config.ppo.stop_window == 6
     assert "0.9 of the experts' reward" in icl.heading(stopped, "").player
 
 

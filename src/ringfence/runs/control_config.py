@@ -27,7 +27,6 @@ ITERATION: dict[str, Any] = {
     "evaluation_episodes": 16,
     "margin": 0.0,
     "checkpoint_every": 20,
-    "stop_window": 6,
 }
 #: On one simulator. Bullet's clone (1630 against its experts' 1617) came down to 1425 within 80,000
 #: steps at a rate of 3e-4, and up to 1662 within 120,000 at 1e-4. MuJoCo's clone (1489) came to

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ringfence import demos
 from ringfence.demos import Demonstrations
+from ringfence.errors import InvalidInput
 from ringfence.progress import control_progress
 from ringfence.report import page
-from ringfence.runs import control
+from ringfence.runs import control, control_config
 from ringfence.runs.control_config import (
     ITERATION,
     ITERATION_ON,
@@ -90,6 +91,8 @@ POSITION_ = Experiment(
 EXPERIMENTS = {e.name: e for e in (VELOCITY, POSITION_, VELOCITY.noisy, POSITION_.noisy)}
 
 
+#: Rollouts over which --stop-share looks: 25,000 steps.
+STOP_WINDOW = 6
 CARRIED = {
     "nothing": "every solve begins at the clone",
     "critics": "every solve begins at the clone, with the critics of the iteration before",
@@ -166,17 +169,31 @@ def reproduce(study: Study, out: Path, command: str, say: Say) -> None:
 
 def one(study: Study, seed: int, say: Say) -> tuple[dict[str, Any], float]:
     """One seed's summary and the seconds of its game, from where its run is."""
-    run = study.run(seed)
+    run, config = study.run(seed), configuration(study, seed)
+    if run.exists():
+        refuse_other_settings(run, config)
     if not (run / "summary.json").is_file():
         if not run.exists():
-            given = demonstrations(study, seed, say)
-            control.create(run, configuration(study, seed), given)
+            control.create(run, config, demonstrations(study, seed, say))
         with control_progress() as progress:
             control.drive(run, progress)
         page.write(run)
     summary: dict[str, Any] = json.loads((run / "summary.json").read_text())
     seconds = float(json.loads((run / "timing.json").read_text())["seconds"])
     return summary, seconds
+
+
+def refuse_other_settings(run: Path, wanted: ControlConfig) -> None:
+    """A run that was begun with other settings must not count as one of these."""
+    found = control_config.read(run / "config.toml")
+    for part in ("world", "game", "clone", "ppo", "network"):
+        one, other = asdict(getattr(found, part)), asdict(getattr(wanted, part))
+        different = [f"{k}: {one[k]}, now {other[k]}" for k in one if one[k] != other[k]]
+        if different:
+            raise InvalidInput(
+                f"{run} was begun with other settings ({', '.join(different)}); move it away to "
+                "play again"
+            )
 
 
 def demonstrations(study: Study, seed: int, say: Say) -> Demonstrations:
@@ -219,6 +236,8 @@ def configuration(study: Study, seed: int) -> ControlConfig:
     )
     world = replace(world_of(study), full_state=study.full_state)
     ppo = replace(study.ppo, env_steps=e.steps, **ITERATION_ON.get(study.world, {}))
+    if study.stop_share:
+        ppo = replace(ppo, stop_window=STOP_WINDOW)
     return ControlConfig(
         learn_command(study, seed),
         seed,
@@ -248,7 +267,7 @@ def learn_command(study: Study, seed: int) -> str:
     if study.carry != CloneConfig().carry:
         words.append(f"--carry {study.carry}")
     if study.stop_share:
-        words.append(f"--stop-share {study.stop_share:g}")
+        words.append(f"--stop-share {study.stop_share:g} --ppo stop_window={STOP_WINDOW}")
     return " ".join(words + ["--full-state"] * study.full_state)
 
 
