@@ -97,6 +97,7 @@ def learn(options: Namespace) -> None:
 
         control_commands.learn(options)
         return
+    refuse_continuous(options)
     from ringfence import demos, experts
     from ringfence.runs import learn as runs
     from ringfence.runs.config import DemosConfig, GameConfig, RunConfig
@@ -137,6 +138,23 @@ def learn(options: Namespace) -> None:
     )
     runs.create(out, config, given)
     finish(out, options.workers)
+
+
+#: What `learn` takes on continuous worlds alone.
+CONTINUOUS = (
+    *("truth", "on", "full_state", "steps", "expert_budget", "tolerance", "initial", "no_probe"),
+    *("start_share", "stop_share", "ppo", "clone_steps", "carry"),
+)
+
+
+def refuse_continuous(options: Namespace) -> None:
+    """An option that would have no effect is an error."""
+    for name in CONTINUOUS:
+        if getattr(options, name) not in (None, False, 0.0, []):
+            raise InvalidInput(
+                f"--{name.replace('_', '-')} is for continuous worlds; {options.world} is planned, "
+                "not trained: leave it out"
+            )
 
 
 def one_of(option: str, value: str | None, allowed: tuple[str, ...]) -> Any:

@@ -185,6 +185,9 @@ def test_a_gymnasium_environment_is_solved_by_the_command(
     assert result(run) == before
 
 
+LEARN = ["learn", "--world", "ant", "--demos", "nowhere", "--class", "speed <= ?"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -196,6 +199,11 @@ def test_a_gymnasium_environment_is_solved_by_the_command(
         (["solve", "--world", "ant", "--constraint", "none", "--start-share", "0.5"], "each other"),
         (["solve", "--world", "ant", "--constraint", "none", "--ppo", "marge=1"], "no entry"),
         (["solve", "--world", "ant", "--constraint", "none", "--ppo", "margin"], "NAME=VALUE"),
+        (["learn", "--world", "maze", "--steps", "5"], "--steps is for continuous worlds; maze"),
+        (["learn", "--world", "maze", "--ppo", "margin=0.3"], "--ppo is for continuous worlds"),
+        (["learn", "--world", "ant-maze", "--full-state"], "--full-state is for continuous"),
+        ([*LEARN, "--ppo", "marge=1"], "no entry"),
+        ([*LEARN, "--ppo", "margin=2.0"], "margin must be in [0, 1)"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_made(

@@ -598,6 +598,8 @@ def learn(
     statistics = learner.statistics
     if config.normalise:
         statistics = statistics.add(chunk.inputs)
+    # A given policy shall not act otherwise because the inputs' statistics move: within 66,000
+    # steps a clone that earned 1630 came down to 740 (Bullet; 1448 without such moves).
     if problem.start is not None:
         params = {k: same_outputs(v, learner.statistics, statistics) for k, v in params.items()}
     following = Learner(
