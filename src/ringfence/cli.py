@@ -362,7 +362,7 @@ def _icl_study(one: Parser) -> None:
     )
     group.add_argument("--steps", type=int, help="environment steps of an iteration")
     group.add_argument("--iterations", type=int, help="of the game")
-    _carry(group, "policy")
+    _solves(group, carry="policy")
 
 
 def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:
@@ -438,7 +438,7 @@ def _control_game(one: Parser) -> None:
     )
     _ppo(group, "Ant")
     group.add_argument("--clone-steps", type=int, help="0: no cloning (default: 5000)")
-    _carry(group, None)
+    _solves(group, carry=None)
 
 
 def _ppo(parser: Any, where: str) -> None:
@@ -452,11 +452,12 @@ def _ppo(parser: Any, where: str) -> None:
     )
 
 
-def _carry(group: Any, default: str | None) -> None:
+def _solves(group: Any, carry: str | None) -> None:
+    """Where a game's solves begin and end."""
     group.add_argument(
         "--carry",
         choices=("nothing", "critics", "policy"),
-        default=default,
+        default=carry,
         help="what a solve takes over from the iteration before it",
     )
     group.add_argument(

@@ -39,6 +39,7 @@ from ringfence.studies.trainings import (
     SIMULATOR,
     VELOCITY_20,
     Expert,
+    in_words,
     runs_folder,
     settings,
     trained,
@@ -187,12 +188,10 @@ def refuse_other_settings(run: Path, wanted: ControlConfig) -> None:
     """A run that was begun with other settings must not count as one of these."""
     found = control_config.read(run / "config.toml")
     for part in ("world", "game", "clone", "ppo", "network"):
-        one, other = asdict(getattr(found, part)), asdict(getattr(wanted, part))
-        different = [f"{k}: {one[k]}, now {other[k]}" for k in one if one[k] != other[k]]
+        different = in_words(asdict(getattr(found, part)), asdict(getattr(wanted, part)))
         if different:
             raise InvalidInput(
-                f"{run} was begun with other settings ({', '.join(different)}); move it away to "
-                "play again"
+                f"{run} was begun with other settings ({different}); move it away to play again"
             )
 
 

@@ -147,7 +147,12 @@ def differences(one: TrainConfig, other: TrainConfig) -> str:
     """The settings in which two configurations differ, in words; the command's is not one."""
     a, b = asdict(one), asdict(other)
     a, b = a | a.pop("ppo"), b | b.pop("ppo")
-    return ", ".join(f"{k}: {a[k]}, now {b[k]}" for k in a if k != "command" and a[k] != b[k])
+    return in_words({k: v for k, v in a.items() if k != "command"}, b)
+
+
+def in_words(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Where two settings differ; "" if nowhere."""
+    return ", ".join(f"{k}: {was[k]}, now {now[k]}" for k in was if was[k] != now[k])
 
 
 def smooth(values: Array, window: int = SMOOTH) -> Array:

@@ -292,14 +292,14 @@ class LocalCollector:
     ) -> list[Trajectory]:
         """`count` whole episodes from the task's own starts, `copies` at a time.
 
-        first: the number of the first among all episodes (by default its copy's among all).
-
-        The training goes on where it was, but only once it does: to go back can take as long.
+        first: the number of the first among all episodes (by default its copy's among all). The
+        training is gone back to only once it goes on, for that can take as long as the episodes.
         """
         self._left = self.save() if self._started else None
-        at, runs = self._first if first is None else first, list[Trajectory]()
+        first = self._first if first is None else first
+        runs: list[Trajectory] = []
         while len(runs) < count:
-            runs += self._episodes_at_once(Actor(policy), deterministic, [*seed, len(runs)], at)
+            runs += self._episodes_at_once(Actor(policy), deterministic, [*seed, len(runs)], first)
         return runs[:count]
 
     def save(self) -> dict[str, NDArray[Any]]:
