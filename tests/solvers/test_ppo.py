@@ -130,13 +130,18 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize(("at", "keep_best"), [(1, False), (3, False), (7, False), (7, True)])
-def test_killed_solve_resumes_to_the_same_bytes(tmp_path: Path, at: int, keep_best: bool):
+@pytest.mark.parametrize(
+    ("at", "keep_best", "keep_lag"),
+    [(1, False, 0), (3, False, 0), (7, False, 0), (7, True, 0), (3, True, 3), (7, True, 3)],
+)
+def test_killed_solve_resumes_to_the_same_bytes(
+    tmp_path: Path, at: int, keep_best: bool, keep_lag: int
+):
     def kill(record):
         if record.update == at:
             raise Killed
 
-    kept = {"keep_best": keep_best, "stop_window": 1, "margin": 0.0}
+    kept = {"keep_best": keep_best, "keep_lag": keep_lag, "stop_window": 1, "margin": 0.0}
     config, folder = replace(SMALL, checkpoint_every=2, **kept), tmp_path / "c"
     whole = PPO(config).solve(ant_problem())
     with pytest.raises(Killed):
@@ -278,6 +283,21 @@ def test_the_best_policy_that_keeps_the_limit_is_handed_out():
     assert same_arrays(result.solution.policy, same.solve(problem).solution.policy)
 
 
+def test_a_policy_is_judged_by_the_rollouts_after_it():
+    config = replace(SMALL, keep_best=True, stop_window=2, keep_lag=2, margin=0.0)
+    problem = line_problem(delta=0.9)
+    result = PPO(config).solve(problem)
+    rate = [r.reward_rate for r in result.records]
+    cost = [r.cost for r in result.records]
+    # candidates are the policies after updates 1, 4, 7, ..; the next two rollouts judge them
+    judged = [u for u in range(1, len(rate), 3) if u + 2 <= len(rate)]
+    within = [u for u in judged if (cost[u] + cost[u + 1]) / 2 <= problem.delta]
+    assert 0 < len(within) < len(judged)
+    assert result.handed_out == max(within, key=lambda u: rate[u] + rate[u + 1])
+    same = PPO(replace(config, keep_best=False, env_steps=result.handed_out * config.rollout))
+    assert same_arrays(result.solution.policy, same.solve(problem).solution.policy)
+
+
 def test_the_multiplier_rests_for_a_while():
     lam = [r.lam for r in PPO(replace(SMALL, grace=0.5)).solve(line_problem(delta=0.0)).records]
     assert lam[:4] == [0.0] * 4
@@ -292,13 +312,13 @@ def test_nothing_that_broke_its_limit_is_kept():
 def test_falls_shorten_what_an_episode_earns():
     learner = ppo.first_learner(line_problem(), Line(), SMALL)
     config = replace(SMALL, stop_window=1, margin=0.0)
-    kept = ppo.best(replace(learner, recent=((100.0, 0.0, 0.0),)), 5.0, config)
+    kept = ppo.judge(replace(learner, recent=((100.0, 0.0, 0.0),)), 5.0, config).kept
     assert kept is not None
     assert kept.reward == 100.0
     fast = replace(learner, recent=((110.0, 0.0, 1.0),), kept=kept)
-    assert ppo.best(fast, 5.0, config) is kept
+    assert ppo.judge(fast, 5.0, config).kept is kept
     steady = replace(learner, recent=((110.0, 0.0, 0.1),), kept=kept, updates=7)
-    better = ppo.best(steady, 5.0, config)
+    better = ppo.judge(steady, 5.0, config).kept
     assert better is not None
     assert better.reward == pytest.approx(110 * (1 - np.exp(-0.1)) / 0.1)
     assert better.update == 7

@@ -49,7 +49,7 @@ from ringfence.worlds.rollouts import (
 #: Streams of random numbers, beside the collector's.
 INITIAL, MINIBATCHES, EVALUATE = 10, 11, 12
 #: Bytes of a checkpoint mean the same only within one schema.
-SCHEMA = 2
+SCHEMA = 3
 
 Params = dict[str, Any]
 
@@ -109,6 +109,10 @@ class PPOConfig:
     # Hand out not the last policy, but the one after the best `stop_window` rollouts that kept to
     # the controller's target: where rare episodes cost much, the cost comes in waves.
     keep_best: bool = False
+    # That window ends so many updates after the policy: where the cost comes late in an episode,
+    # the rollouts before a policy still show the policies before it (Bullet's position expert,
+    # judged by rollouts of 4 to 30 and rising, cost 44).
+    keep_lag: int = 0
     # A solve that begins at an actor without a critic (a clone) first learns the critic, for this
     # many updates: what an untrained one says of the actions would unlearn the walk.
     critic_first: int = 5
@@ -482,11 +486,11 @@ SMALLEST_STD = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """A policy that would be handed out, what an episode earned with it, and when that was."""
+    """A policy that may be handed out, its update, and what an episode earned (0 until judged)."""
 
     policy: dict[str, NDArray[Any]]
-    reward: float
     update: int
+    reward: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -499,7 +503,8 @@ class Learner:
     statistics: Statistics
     multiplier: Multiplier
     recent: tuple[tuple[float, float, float], ...] = ()  # (reward, cost, falls) per horizon
-    kept: Kept | None = None
+    kept: Kept | None = None  # the best so far
+    candidate: Kept | None = None  # to be judged by rollouts that are to come
     updates: int = 0
 
     def policy(self) -> dict[str, NDArray[Any]]:
@@ -610,10 +615,11 @@ def learn(
         multiplier,
         (*learner.recent, (reward_rate, J, falls))[-config.stop_window :],
         learner.kept,
+        learner.candidate,
         learner.updates + 1,
     )
     if config.keep_best:
-        following = replace(following, kept=best(following, problem.delta, config))
+        following = judge(following, problem.delta, config)
     record = Record(
         update=following.updates,
         updates=config.updates,
@@ -652,20 +658,22 @@ def should_stop(learner: Learner, delta: float, config: PPOConfig) -> bool:
     return bool(reward >= config.stop_reward and cost <= delta)
 
 
-def best(learner: Learner, delta: float, config: PPOConfig) -> Kept | None:
-    """The learner's policy if it is to be kept, else the one that was.
+def judge(learner: Learner, delta: float, config: PPOConfig) -> Learner:
+    """With its candidate kept or dropped where that is due, `keep_lag` updates after it.
 
     With a constant chance to fall an episode lasts (1 - exp(-f)) / f of the horizon, f the falls
     per horizon; so much of the reward per horizon it earns.
     """
+    candidate = learner.candidate or Kept(learner.policy(), learner.updates)
+    if learner.updates < candidate.update + config.keep_lag:
+        return replace(learner, candidate=candidate)
     kept = learner.kept
-    if len(learner.recent) < config.stop_window:
-        return kept
     reward, cost, falls = map(float, np.mean(learner.recent, axis=0))
-    earned = reward * (-np.expm1(-falls) / falls if falls else 1.0)
-    if cost > (1 - config.margin) * delta or (kept is not None and earned <= kept.reward):
-        return kept
-    return Kept(learner.policy(), float(earned), learner.updates)
+    earned = float(reward * (-np.expm1(-falls) / falls if falls else 1.0))
+    full = len(learner.recent) == config.stop_window
+    if full and cost <= (1 - config.margin) * delta and (kept is None or earned > kept.reward):
+        kept = replace(candidate, reward=earned)
+    return replace(learner, kept=kept, candidate=None)
 
 
 # The solver ------------------------------------------------------------------------------------
@@ -700,7 +708,7 @@ class PPO:
                 records.append(record)
                 if self.progress is not None:
                     self.progress(record)
-            kept = learner.kept or Kept(learner.policy(), record.reward_rate, learner.updates)
+            kept = learner.kept or Kept(learner.policy(), learner.updates)
             policy = kept.policy
             seed, n = (*problem.seed, EVALUATE), config.evaluation_episodes
             stochastic = collector.episodes(policy, n, False, (*seed, 0))
@@ -802,14 +810,15 @@ def save_checkpoint(
     arrays |= {"mean": learner.statistics.mean, "var": learner.statistics.var}
     arrays["scale"] = learner.scale
     arrays |= {f"collector/{k}": v for k, v in collector.save().items()}
-    kept = learner.kept
-    arrays |= {f"kept/{k}": v for k, v in kept.policy.items()} if kept else {}
+    handed: dict[str, Kept | None] = {"kept": learner.kept, "candidate": learner.candidate}
+    for name, one in handed.items():
+        arrays |= {f"{name}/{k}": v for k, v in one.policy.items()} if one else {}
     values = {
         "mark": mark,
         "count": learner.statistics.count,
         "multiplier": asdict(learner.multiplier),
         "recent": learner.recent,
-        "kept": [kept.reward, kept.update] if kept else None,
+        **{name: [one.update, one.reward] if one else None for name, one in handed.items()},
         "updates": learner.updates,
         "records": [asdict(r) for r in records],
     }
@@ -839,11 +848,16 @@ def load_checkpoint(
         Statistics(arrays["mean"], arrays["var"], values["count"]),
         Multiplier(**values["multiplier"]),
         tuple((a, b, c) for a, b, c in values["recent"]),
-        Kept(_under("kept/", arrays), *values["kept"]) if values["kept"] else None,
+        _kept("kept", arrays, values),
+        _kept("candidate", arrays, values),
         values["updates"],
     )
     collector.restore(_under("collector/", arrays))
     return learner, [Record(**r) for r in values["records"]]
+
+
+def _kept(name: str, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> Kept | None:
+    return Kept(_under(f"{name}/", arrays), *values[name]) if values[name] else None
 
 
 def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
