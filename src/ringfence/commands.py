@@ -147,14 +147,25 @@ CONTINUOUS = (
 )
 
 
+#: What `learn` takes elsewhere, and a user's file has entries for.
+EVERYWHERE = (
+    *("constraint_class", "method", "player", "iterations", "epsilon", "buffer", "anneal"),
+    *("horizon", "task"),
+)
+
+
 def refuse_continuous(options: Namespace) -> None:
+    refuse(
+        options, CONTINUOUS, f"is for continuous worlds; {options.world} is planned, not trained"
+    )
+
+
+def refuse(options: Namespace, names: tuple[str, ...], why: str) -> None:
     """An option that would have no effect is an error."""
-    for name in CONTINUOUS:
+    for name in names:
         if getattr(options, name) not in (None, False, 0.0, []):
-            raise InvalidInput(
-                f"--{name.replace('_', '-')} is for continuous worlds; {options.world} is planned, "
-                "not trained: leave it out"
-            )
+            shown = "class" if name == "constraint_class" else name.replace("_", "-")
+            raise InvalidInput(f"--{shown} {why}: leave it out")
 
 
 def one_of(option: str, value: str | None, allowed: tuple[str, ...]) -> Any:

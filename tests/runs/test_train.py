@@ -202,6 +202,8 @@ LEARN = ["learn", "--world", "ant", "--demos", "nowhere", "--class", "speed <= ?
         (["learn", "--world", "maze", "--steps", "5"], "--steps is for continuous worlds; maze"),
         (["learn", "--world", "maze", "--ppo", "margin=0.3"], "--ppo is for continuous worlds"),
         (["learn", "--world", "ant-maze", "--full-state"], "--full-state is for continuous"),
+        (["learn", "my.toml", "--steps", "5"], "--steps has no effect here; my.toml says it all"),
+        (["learn", "my.toml", "--class", "x <= ?"], "--class has no effect here"),
         ([*LEARN, "--ppo", "marge=1"], "no entry"),
         ([*LEARN, "--ppo", "margin=2.0"], "margin must be in [0, 1)"),
     ],

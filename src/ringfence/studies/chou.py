@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ringfence.baselines.chou import Outcome, chou
 from ringfence.constraints.template import parse_template
 from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
@@ -141,10 +143,9 @@ def solver(run: Path, world: ControlWorld, ppo: PPOConfig, say: Say) -> ControlS
 def table(world: World, seeds: int, out: Path, command: str) -> str:
     parts = [
         f"# Chou et al. and ICL on the Ant ({SIMULATOR[world]})",
-        f"Made by `{command}` ({STEPS:,} steps for each of the two trainings); ICL's rows are "
-        "those of the folders of `results/` that `ringfence reproduce velocity` and `position` "
-        "wrote. Mean and standard error over seeds. Positive reward gaps: the experts earn more; "
-        "positive cost gaps: the experts violate more.",
+        f"Made by `{command}`; ICL's rows are those of the folders of `results/` that `ringfence "
+        "reproduce velocity` and `position` wrote. Mean and standard error over seeds. Positive "
+        "reward gaps: the experts earn more; positive cost gaps: the experts violate more.",
     ]
     for experiment in EXPERIMENTS:
         parts += [f"## {experiment.name.capitalize()}", rows(world, experiment, seeds, out)]
@@ -158,14 +159,15 @@ def rows(world: World, experiment: icl.Experiment, seeds: int, out: Path) -> str
         found = list(icl_tables.read(out.parent / study.name, seeds).values())
         played = [s for s in found if s["iterations"]]
         for which, row in icl_tables.ITERATES.items():
-            cells = _line([row(s) for s in played], len(found), seeds)
+            cells = _line([row(s) for s in played], found, seeds)
             lines.append([f"ICL, {name}", which, *cells])
     paths = [out / f"{experiment.name}-seed-{seed}.json" for seed in range(seeds)]
     ours = [json.loads(p.read_text()) for p in paths if p.is_file()]
     results = [s["result"] for s in ours if s["result"] is not None]
-    lines.append(["Chou et al.", "only one", *_line(results, len(ours), seeds)])
+    lines.append(["Chou et al.", "only one", *_line(results, ours, seeds)])
     columns = [name for name, _ in icl_tables.COLUMNS[:4]]
-    return markdown(["method", "iterate", *columns, "seeds with a constraint"], lines)
+    head = ["method", "iterate", *columns, "environment steps", "seeds with a constraint"]
+    return markdown(head, lines)
 
 
 def games(plain: icl.Study) -> dict[str, icl.Study]:
@@ -175,16 +177,22 @@ def games(plain: icl.Study) -> dict[str, icl.Study]:
         "weighted": replace(plain, player="weighted"),
         "payoff": replace(plain, player="payoff"),
         "regression, saturated demonstrations": replace(plain, saturated=True),
+        "the same, each solve until it earns the experts' reward": replace(
+            plain, saturated=True, stop_share=1.0
+        ),
+        "payoff, saturated demonstrations": replace(plain, player="payoff", saturated=True),
         "regression, network on the full state": replace(plain, constraint="mlp", full_state=True),
     }
 
 
-def _line(rows: list[dict[str, Any]], run: int, seeds: int) -> list[str]:
-    if not run:
-        return [icl_tables.NOT_RUN] * 5
+def _line(rows: list[dict[str, Any]], runs: list[dict[str, Any]], seeds: int) -> list[str]:
+    """Cells of one iterate: rows are its figures in the runs that have a constraint."""
+    if not runs:
+        return [icl_tables.NOT_RUN] * 6
     values = [icl_tables.figures(row)[:4] for row in rows]
     cells = []
     for n, (_, form) in enumerate(icl_tables.COLUMNS[:4]):
         known = [float(value) for v in values if (value := v[n]) is not None]
         cells.append(mean_and_error(known, form) if known else "-")
-    return [*cells, f"{len(rows)} of {run} run ({seeds} wanted)"]
+    steps = float(np.mean([s["env_steps"] for s in runs]))
+    return [*cells, f"{steps:,.0f}", f"{len(rows)} of {len(runs)} run ({seeds} wanted)"]
