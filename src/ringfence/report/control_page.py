@@ -231,7 +231,7 @@ def charts(runs: Sequence[ControlRun], now: int) -> list[Markup]:
             )
             for who in ("learner", "expert")
         ]
-        drawn.append(line_chart(title, caption, pair, now))
+        drawn.append(line_chart(title, caption, pair, now, zero=column != "reward"))
     return drawn
 
 
