@@ -26,14 +26,32 @@ STUDY = Study("ant", seeds=2, experts=(VELOCITY, FREE), ppo=TINY)
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("studies")
+    """A folder with a runs/ of its own, where one of four trainings was done."""
+    folder = tmp_path_factory.mktemp("studies")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        one = replace(STUDY, seeds=1)
+        experts.reproduce(one, folder / "first", "a command", print, only=("velocity",))
+    return folder
 
 
 @pytest.fixture
 def here(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a runs/ of its own, which the tests of this module share in their order."""
     monkeypatch.chdir(place)
     return place
+
+
+@pytest.fixture(scope="module")
+def with_resets(place: Path) -> Path:
+    """Where the study of resets is, its runs beside the others."""
+    few = resets.Resets(share=0.5, episodes=2, env_steps=2 * 256)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        resets.reproduce(replace(STUDY, seeds=1), place / "resets", "a command", print, few)
+    return place / "resets"
+
+
+RESET_RUN = Path("runs/reproduce-experts-mujoco/velocity-512-resets-0.5-seed-0")
 
 
 def colours(path: Path) -> int:
@@ -42,9 +60,7 @@ def colours(path: Path) -> int:
 
 
 def test_a_part_that_was_not_run_says_so(here: Path) -> None:
-    out = here / "experts"
-    experts.reproduce(replace(STUDY, seeds=1), out, "a command", print, only=("velocity",))
-    table = (out / "table.md").read_text()
+    table = (here / "first" / "table.md").read_text()
     assert "| unconstrained | 0 | not run |" in table
     assert "velocity: stochastic cost within its limit in every seed: yes" in table
     assert "| standing still |  | deterministic | `0.5 x - y <= 0` | " in table
@@ -91,7 +107,7 @@ def test_a_limit_that_is_not_kept_is_said(here: Path) -> None:
 
 
 def test_standing_still_stands_still(here: Path) -> None:
-    still = json.loads((here / "experts" / "standing-still.json").read_text())["deterministic"]
+    still = json.loads((here / "first" / "standing-still.json").read_text())["deterministic"]
     for figures in still.values():
         assert figures["episodes"] == TINY.evaluation_episodes
         assert 900 < figures["reward"] < 1000
@@ -118,25 +134,20 @@ def test_multipliers_share_the_experts_runs(here: Path, monkeypatch: pytest.Monk
     assert colours(out / "multipliers.png") > 50
 
 
-def test_resets_start_at_the_experts_states(here: Path) -> None:
-    out = here / "resets"
-    few = resets.Resets(share=0.5, episodes=2, env_steps=2 * 256)
-    resets.reproduce(replace(STUDY, seeds=1), out, "a command", print, few)
-    run = here / "runs/reproduce-experts-mujoco/velocity-512-resets-0.5-seed-0"
-    starts = train.read_starts(run, train.read(run))
+def test_resets_start_at_the_experts_states(here: Path, with_resets: Path) -> None:
+    starts = train.read_starts(RESET_RUN, train.read(RESET_RUN))
     assert starts is not None
     assert starts.shape[1] == 29
-    assert "**with (50%)**" in (out / "table.md").read_text()
-    assert colours(out / "resets.png") > 50
-    rows = json.loads((out / "results.json").read_text())["rows"]
+    assert "**with (50%)**" in (with_resets / "table.md").read_text()
+    assert colours(with_resets / "resets.png") > 50
+    rows = json.loads((with_resets / "results.json").read_text())["rows"]
     assert rows["without"][0] != rows["with (50%)"][0]
 
 
-def test_changed_starts_are_refused(here: Path) -> None:
-    run = here / "runs/reproduce-experts-mujoco/velocity-512-resets-0.5-seed-0"
-    config = train.read(run)
+def test_changed_starts_are_refused(here: Path, with_resets: Path) -> None:
+    config = train.read(RESET_RUN)
     with pytest.raises(InvalidInput, match="not the states"):
-        train.read_starts(run, replace(config, starts="0" * 64))
+        train.read_starts(RESET_RUN, replace(config, starts="0" * 64))
 
 
 def test_overshoot_and_oscillation_of_known_courses() -> None:
