@@ -35,6 +35,19 @@ def test_smallest_gap_over_all_the_games_constraints_wins() -> None:
     assert chosen.i == 3
 
 
+def test_of_those_that_nothing_tells_from_experts_the_best_earner_wins() -> None:
+    """Experts cost 1 under each constraint; two learners cost less, the third more."""
+    expert = behaviour([1, 1, 0], reward=5.0)
+    records = [
+        record(1, [0, 1, 0], behaviour([2, 0, 0], 6.0)),  # far below the experts' cost
+        record(2, [0, 1, 0], behaviour([1.5, 0.5, 0], 7.0)),
+        record(3, [0, 1, 0], behaviour([0.5, 1.5, 0], 8.0)),
+    ]
+    chosen = select(records, [expert])
+    assert chosen.gap == (-1.0, -0.5, 0.5)
+    assert chosen.i == 2
+
+
 def test_an_iterate_that_earns_too_little_is_not_taken() -> None:
     records = [
         record(1, [0, 1, 0], behaviour([0, 1, 1], 4.1)),  # within one standard error of 5

@@ -1,8 +1,10 @@
 """The best of c_1..c_N on held-out demonstrations, without the truth.
 
 Among the iterates whose learners earn at least what the held-out experts earn, less one
-standard error, the one whose learners are hardest to tell from the experts by any constraint
-of the game: the smallest gap_i = max_{c in c_1..c_N} J(pi_i, c) - J(pi_E, c), on the mean of tasks.
+standard error, the one whose learners violate the constraints of the game least beyond the
+experts: the smallest gap_i = max_{c in c_1..c_N} J(pi_i, c) - J(pi_E, c), on the mean of tasks.
+Where several have none (gap_i <= 0: no constraint tells them from experts), the one that earns
+most: the smallest gap would then prefer the overcautious.
 """
 
 from __future__ import annotations
@@ -60,5 +62,12 @@ def select(
         margin = [errors * float(np.hypot(se, o)) for o in own]
     lowest = enough - REWARD_TOLERANCE * max(1.0, abs(enough))
     eligible = [n for n, r in enumerate(reward) if r >= lowest - margin[n]]
-    best = min(eligible, key=lambda n: gap[n]) if eligible else int(np.argmax(reward))
+    best = choose(eligible, gap, reward)
     return Selection(records[best].i, tuple(gap), tuple(reward), enough, se, bool(eligible))
+
+
+def choose(eligible: Sequence[int], gap: Sequence[float], reward: Sequence[float]) -> int:
+    """Of the eligible the least violation, then the highest reward; if none is, the latter."""
+    if not eligible:
+        return int(np.argmax(reward))
+    return min(eligible, key=lambda n: (max(gap[n], 0.0), -reward[n]))

@@ -16,7 +16,7 @@ from ringfence.runs.control_config import ControlConfig
 from ringfence.runs.control_player import parameters
 from ringfence.runs.control_world import Truth, world_versions
 from ringfence.runs.summary import finite, per_task
-from ringfence.selection import Selection
+from ringfence.selection import Selection, choose
 
 SCHEMA = 1
 
@@ -102,12 +102,11 @@ def choices(rows: Sequence[dict[str, Any]], chosen: Selection) -> dict[str, Any]
         "random": {"i": None, **{name: _mean(rows, name) for name in COMPARED}},
         "truth": None,
     }
-    cost = [row["learner_true_cost_mean"] for row in rows]
-    if all(c is not None for c in cost):
+    if all(row["learner_true_cost_mean"] is not None for row in rows):
+        gap = [row["learner_true_cost_mean"] - row["expert_true_cost_mean"] for row in rows]
         enough = chosen.heldout_reward - chosen.heldout_reward_se
         eligible = [n for n in range(len(rows)) if chosen.reward[n] >= enough]
-        best = min(eligible, key=lambda n: cost[n]) if eligible else int(np.argmax(chosen.reward))
-        table["truth"] = _choice(rows[best])
+        table["truth"] = _choice(rows[choose(eligible, gap, chosen.reward)])
     return table
 
 
