@@ -62,9 +62,11 @@ def test_position_from_nothing_to_table_and_figures(tmp_path: Path) -> None:
     icl.reproduce(study, out, "ringfence reproduce position", said.append)
     assert {p.name: p.read_bytes() for p in out.iterdir()} == before
     longer = replace(study, experiment=replace(study.experiment, iterations=3))
-    with pytest.raises(InvalidInput, match=r"seed-0 .*other settings \(iterations: 2, now 3\)"):
+    with pytest.raises(InvalidInput, match=r"another game .*--iterations 2 .*another --out"):
         icl.reproduce(longer, out, "ringfence reproduce position", said.append)
     assert {p.name: p.read_bytes() for p in out.iterdir()} == before
+    with pytest.raises(InvalidInput, match=r"seed-0 .*other settings \(iterations: 2, now 3\)"):
+        icl.reproduce(longer, tmp_path / "other", "ringfence reproduce position", said.append)
 
 
 def test_a_study_says_what_it_is() -> None:

@@ -158,6 +158,7 @@ class Study:
 
 def reproduce(study: Study, out: Path, command: str, say: Say) -> None:
     """Play every seed, as far as that was not done."""
+    refuse_other_results(study, out)
     out.mkdir(parents=True, exist_ok=True)
     for seed in range(study.seeds):
         say(f"{study.name}, seed {seed}")
@@ -193,6 +194,18 @@ def refuse_other_settings(run: Path, wanted: ControlConfig) -> None:
             raise InvalidInput(
                 f"{run} was begun with other settings ({different}); move it away to play again"
             )
+
+
+def refuse_other_results(study: Study, out: Path) -> None:
+    """A table must not mix seeds of different games."""
+    for seed in range(study.seeds):
+        path = out / f"seed-{seed}.json"
+        if path.is_file():
+            found = json.loads(path.read_text())["command"]
+            if found != learn_command(study, seed):
+                raise InvalidInput(
+                    f"{path} is of another game ({found}); move {out} away or give another --out"
+                )
 
 
 def demonstrations(study: Study, seed: int, say: Say) -> Demonstrations:
