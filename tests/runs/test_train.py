@@ -206,6 +206,7 @@ LEARN = ["learn", "--world", "ant", "--demos", "nowhere", "--class", "speed <= ?
         (["learn", "my.toml", "--class", "x <= ?"], "--class has no effect here"),
         ([*LEARN, "--ppo", "marge=1"], "no entry"),
         ([*LEARN, "--ppo", "margin=2.0"], "margin must be in [0, 1)"),
+        ([*LEARN, "--ppo", "keep_lag=-1"], "keep_lag must be at least 0"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_made(

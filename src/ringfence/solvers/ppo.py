@@ -128,6 +128,8 @@ class PPOConfig:
         for name in ("margin", "grace"):
             if not 0 <= getattr(self, name) < 1:
                 raise InvalidInput(f"PPO: {name} must be in [0, 1), got {getattr(self, name)}")
+        if self.keep_lag < 0:
+            raise InvalidInput(f"PPO: keep_lag must be at least 0, got {self.keep_lag}")
         if self.rollout % self.batch:
             raise InvalidInput(
                 f"PPO: a rollout of {self.copies} copies x {self.steps} steps is not a multiple "
