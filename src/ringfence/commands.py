@@ -145,9 +145,7 @@ CONTINUOUS = (
     *("truth", "on", "full_state", "steps", "expert_budget", "tolerance", "initial", "no_probe"),
     *("start_share", "stop_share", "ppo", "clone_steps", "carry"),
 )
-
-
-#: What `learn` takes elsewhere, and a user's file has entries for.
+#: What it takes on any world, and a user's file has entries for.
 EVERYWHERE = (
     *("constraint_class", "method", "player", "iterations", "epsilon", "buffer", "anneal"),
     *("horizon", "task"),
@@ -155,9 +153,8 @@ EVERYWHERE = (
 
 
 def refuse_continuous(options: Namespace) -> None:
-    refuse(
-        options, CONTINUOUS, f"is for continuous worlds; {options.world} is planned, not trained"
-    )
+    why = f"is for continuous worlds; {options.world} is planned, not trained"
+    refuse(options, CONTINUOUS, why)
 
 
 def refuse(options: Namespace, names: tuple[str, ...], why: str) -> None:

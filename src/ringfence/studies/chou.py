@@ -177,7 +177,7 @@ def games(plain: icl.Study) -> dict[str, icl.Study]:
         "weighted": replace(plain, player="weighted"),
         "payoff": replace(plain, player="payoff"),
         "regression, saturated demonstrations": replace(plain, saturated=True),
-        "the same, each solve until it earns the experts' reward": replace(
+        "regression, saturated demonstrations, each solve until it earns their reward": replace(
             plain, saturated=True, stop_share=1.0
         ),
         "payoff, saturated demonstrations": replace(plain, player="payoff", saturated=True),
