@@ -14,7 +14,7 @@ from ringfence.errors import InvalidInput
 from ringfence.runs.control_config import ITERATION
 from ringfence.solvers.ppo import PPOConfig
 from ringfence.studies import chou, icl
-from ringfence.studies.icl_tables import is_good, table
+from ringfence.studies.icl_tables import is_good, parameters, table
 from ringfence.worlds import ant
 
 TINY = {
@@ -90,6 +90,17 @@ def test_seeds_that_were_not_run_are_called_so() -> None:
     study = icl.Study("ant", icl.VELOCITY)
     text = table({}, {}, 2, icl.heading(study, "ringfence reproduce velocity"))
     assert text.count("not run") > 10
+
+
+def test_the_error_of_the_mean_is_not_the_mean_of_the_errors() -> None:
+    def played(limit: float) -> dict:
+        iterations = [{"constraint": {"parameters": {"limit": limit}}}]
+        return {"iterations": iterations, "selected": 1, "true_parameters": {"limit": 0.75}}
+
+    _, text = parameters({0: played(0.70), 1: played(0.82)})
+    assert "| selected | limit | 0.75 | 0.7600 ± 0.0600 | 0.0100 |" in text
+    assert parameters({}) == []
+    assert parameters({0: {**played(0.7), "true_parameters": None}}) == []
 
 
 def row(**changes: float) -> dict:

@@ -111,6 +111,7 @@ def table(done: dict[int, Summary], times: dict[str, float], seeds: int, h: Head
         "of the stochastic policy. Positive reward gaps: the experts earn more; positive cost "
         "gaps: the experts violate more.",
         markdown(head, lines),
+        *parameters(done),
         "## Which iterate to take",
         choices(done),
         "## Seeds",
@@ -144,6 +145,25 @@ def _text(value: float | None, form: str) -> str:
 def _mean(values: Sequence[float | None], form: str) -> str:
     known = [v for v in values if v is not None]
     return mean_and_error(known, form) if len(known) == len(values) else "-"
+
+
+def parameters(done: dict[int, Summary]) -> list[str]:
+    """The learned parameters and the error of their mean: what the paper's table calls error.
+
+    Errors of opposite sign cancel in it, so it may be far below the mean of the seeds' errors.
+    """
+    played = [s for s in done.values() if s["iterations"]]
+    if not played or not played[0]["true_parameters"]:
+        return []
+    lines = []
+    for iterate, row in ITERATES.items():
+        for name, true in played[0]["true_parameters"].items():
+            found = [row(s)["constraint"]["parameters"][name] for s in played]
+            error = abs(sum(found) / len(found) - true)
+            mean = mean_and_error(found, ".4f")
+            lines.append([iterate, name, f"{true:g}", mean, f"{error:.4f}"])
+    head = ["iterate", "parameter", "true", "mean over seeds", "error of the mean"]
+    return ["## As the paper counts: the error of the mean over seeds", markdown(head, lines)]
 
 
 def choices(done: dict[int, Summary]) -> str:
