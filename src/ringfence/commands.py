@@ -92,6 +92,8 @@ def demos_show(options: Namespace) -> None:
 
 
 def learn(options: Namespace) -> None:
+    if options.demos is not None:
+        refuse(options, DEMONSTRATORS, f"is how demonstrations are made; {options.demos} has them")
     if is_control(options):
         from ringfence import control_commands
 
@@ -145,6 +147,8 @@ CONTINUOUS = (
     *("truth", "on", "full_state", "steps", "expert_budget", "tolerance", "initial", "no_probe"),
     *("start_share", "stop_share", "ppo", "clone_steps", "carry"),
 )
+#: How it makes demonstrations where none are given.
+DEMONSTRATORS = ("paths", "heldout", "expert_delta", "noise", "contaminated", "deterministic")
 #: What it takes on any world, and a user's file has entries for.
 EVERYWHERE = (
     *("constraint_class", "method", "player", "iterations", "epsilon", "buffer", "anneal"),

@@ -60,9 +60,10 @@ def ready() -> None:
 
 def own(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
     """The user's file with its demonstrations, after every check: none fails during training."""
-    from ringfence.commands import CONTINUOUS, EVERYWHERE, refuse
+    from ringfence.commands import CONTINUOUS, DEMONSTRATORS, EVERYWHERE, refuse
 
-    refuse(options, EVERYWHERE + CONTINUOUS, f"has no effect here; {options.config} says it all")
+    why = f"has no effect here; {options.config} says it all"
+    refuse(options, EVERYWHERE + CONTINUOUS + DEMONSTRATORS, why)
     config = from_file(options)
     if options.demos is not None:
         config = replace(config, demos=replace(config.demos, path=str(options.demos.absolute())))
