@@ -205,7 +205,7 @@ LEARN = ["learn", "--world", "ant", "--demos", "nowhere", "--class", "speed <= ?
         (["learn", "my.toml", "--steps", "5"], "--steps has no effect here; my.toml says it all"),
         (["learn", "my.toml", "--class", "x <= ?"], "--class has no effect here"),
         (["learn", "my.toml", "--noise", "0.1"], "--noise has no effect here"),
-        (["learn", "--demos", "d", "--paths", "3"], "--paths is how demonstrations are made; d has"),
+        (["learn", "--demos", "d", "--paths", "3"], "--paths is how demonstrations are made; d"),
         ([*LEARN, "--noise", "0.7"], "--noise is how demonstrations are made"),
         ([*LEARN, "--ppo", "marge=1"], "no entry"),
         ([*LEARN, "--ppo", "margin=2.0"], "margin must be in [0, 1)"),
