@@ -86,6 +86,14 @@ def _single_task(options: Namespace, seeds: int) -> None:
     control_commands.reproduce(options, seeds)
 
 
+def _selection(options: Namespace, seeds: int) -> None:
+    from ringfence.studies import selection
+
+    out = _out(options, "selection")
+    selection.reproduce(out, options.command_line)
+    _saved(out)
+
+
 def _cheetah(options: Namespace, seeds: int) -> None:
     from ringfence.studies import cheetah
     from ringfence.worlds.warnings_once import warn_once
@@ -117,4 +125,5 @@ EXPERIMENTS = {
     "noisy": Experiment("both with noisy experts", 3, _single_task),
     "cheetah": Experiment("a velocity limit in Gymnasium's HalfCheetah", 3, _cheetah),
     "baselines": Experiment("Chou et al.'s method on both", 3, _single_task),
+    "selection": Experiment("which iterate to take, from all games in results/", 3, _selection),
 }

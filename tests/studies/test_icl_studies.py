@@ -13,7 +13,7 @@ from PIL import Image
 from ringfence.errors import InvalidInput
 from ringfence.runs.control_config import ITERATION
 from ringfence.solvers.ppo import PPOConfig
-from ringfence.studies import chou, icl
+from ringfence.studies import chou, icl, selection
 from ringfence.studies.icl_tables import is_good, parameters, table
 from ringfence.worlds import ant
 
@@ -121,6 +121,28 @@ def test_a_good_seed_earns_and_keeps_what_experts_do() -> None:
     assert not is_good(row(learner_reward_mean=95.9))
     assert not is_good(row(learner_true_raw_mean=10.5))
     assert not is_good(row(learner_true_raw_mean=9.0, learner_length_mean=500.0))
+
+
+def test_choices_are_compared_over_all_games(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no folder in it has a finished single-task game"):
+        selection.reproduce(tmp_path / "selection", "ringfence reproduce selection")
+    costs = {"expert_true_cost_mean": 10.0, "learner_true_cost_mean": 8.0}
+    iterations = [
+        row(**costs, learner_reward_mean=110.0),
+        row(**costs | {"learner_true_cost_mean": 30.0}, learner_reward_mean=90.0),
+    ]
+    chosen = {"selected": {"i": 1}, "last": {"i": 2}, "random": {"i": None}, "truth": {"i": 1}}
+    game = {"method": "icl", "iterations": iterations, "choices": chosen}
+    (tmp_path / "velocity").mkdir()
+    (tmp_path / "velocity" / "seed-0.json").write_text(json.dumps(game))
+    no_game = {"method": "icl", "iterations": []}
+    (tmp_path / "velocity" / "seed-1.json").write_text(json.dumps(no_game))
+    selection.reproduce(tmp_path / "selection", "ringfence reproduce selection")
+    text = (tmp_path / "selection" / "table.md").read_text()
+    assert "| on held-out demonstrations | 1.100 | -2.0 | 1 of 1 |" in text
+    assert "| the last | 0.900 | 20.0 | 0 of 1 |" in text
+    assert "| a random one | 1.000 | 9.0 | 0.5 of 1 |" in text
+    assert "| velocity | 1 | 1.100, -2.0, 1 | 0.900, 20.0, 0 | 1.000, 9.0, 0.5 |" in text
 
 
 def test_baselines_from_nothing_to_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
