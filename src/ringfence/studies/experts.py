@@ -196,7 +196,8 @@ def page(study: Study, done: Done, still: dict[str, Any], command: str) -> str:
         f"Made by `{command}`. The number in a name is the limit on an episode's cost. Figures "
         f"are means of {n} episodes; the last line of an expert is the mean over its seeds with "
         "the standard error. Where an expert has settings of its own (they are in the command in "
-        "its json), these were chosen while looking at seeds 0 to 2.",
+        "its json), these were chosen while looking at seeds 0 to 2; those of MuJoCo's position-20 "
+        "while looking at seeds 3 and 4.",
         "\n".join(f"- {check(study, expert, done[expert.name])}" for expert in study.experts),
         "## The stochastic policy, which the multiplier controls",
         expert_table(study, done, "stochastic"),
