@@ -51,7 +51,8 @@ def courses_figure(
             axes[1, n].set_xlabel("million steps")
         axes[0, 0].set_ylabel("cost of an episode")
         axes[1, 0].set_ylabel("multiplier")
-        axes[0, 0].legend(frameon=False, fontsize=8)
+        most = int(np.argmax([len(seeds) for seeds in groups.values()]))
+        axes[0, most].legend(frameon=False, fontsize=8)
         write_file(path, picture_bytes(figure, path.suffix))
 
 
