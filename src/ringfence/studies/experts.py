@@ -26,6 +26,7 @@ from ringfence.solvers.ppo import PPOConfig, evaluate, no_augmentation
 from ringfence.studies.tables import markdown
 from ringfence.studies.trainings import (
     FREE,
+    FREE_2M,
     POSITION,
     POSITION_20,
     POSITION_100,
@@ -45,7 +46,7 @@ from ringfence.studies.trainings import (
 from ringfence.worlds.rollouts import Arrays, ContinuousTask
 
 #: The most telling first.
-EXPERTS = (VELOCITY_20, FREE, POSITION_20, POSITION_100)
+EXPERTS = (VELOCITY_20, FREE, POSITION_20, POSITION_100, FREE_2M)
 JUDGED = (SPEED, POSITION)
 #: Of a training, where the table shows its multiplier.
 QUARTERS = (0.25, 0.5, 0.75, 1.0)

@@ -87,7 +87,9 @@ POSITION_20_OWN: dict[World, dict[str, Any]] = {
 VELOCITY_20 = Expert("velocity-20", SPEED, 20.0, 1_000_000, {"ant-bullet": QUICK})
 POSITION_20 = Expert("position-20", POSITION, 20.0, 2_000_000, POSITION_20_OWN)
 POSITION_100 = Expert("position-100", POSITION, 100.0, 2_000_000, POSITION_OWN)
+#: Unconstrained, with the budgets of velocity and of position.
 FREE = Expert("unconstrained", UNCONSTRAINED, 0.0, 1_000_000, {"ant": QUICK, "ant-bullet": NOISY})
+FREE_2M = replace(FREE, name="unconstrained-2M", env_steps=2_000_000)
 
 
 @dataclass(frozen=True, eq=False)
