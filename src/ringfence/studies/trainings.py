@@ -71,8 +71,8 @@ POSITION_OWN: dict[World, dict[str, Any]] = {
 #: A step far on the forbidden side costs 2 to 4 (log(1 + raw)). At a lam of 1.5 to 3 that outweighs
 #: the 1 m/s of a first walk, so the Ant learned to stand still and, from there, slowly to walk; at
 #: 0.6 (gain_p * error_clip) it learns to walk elsewhere. MuJoCo, seed 3, 1M steps: 3600 in training
-#: against 2000 to 2300; what is left of the training goes into the cost. (With a margin of 0.3 and no
-#: lag the policy that was handed out cost 23. 32 rollouts are an episode.)
+#: against 2000 to 2300; what is left of the training goes into the cost. (With a margin of 0.3 and
+#: no lag the policy that was handed out cost 23. 32 rollouts are an episode.)
 #: Bullet's cost swings between 0 and 30 within 120,000 steps, and a policy's shows in the rollouts
 #: of the 1,000 steps (32 rollouts) after it: at HEAVY_TAIL's settings one that was handed out at
 #: the end of a quiet window cost 44.
