@@ -295,12 +295,14 @@ def test_recorded_command_leaves_out_what_does_not_matter() -> None:
 
 
 #: `ringfence` that gets Ctrl-C at the run's first event: no matter how fast it is or how busy the
-#: machine, it comes while the run is going on.
+#: machine, it comes while the run is going on; and no matter whether the tests were started in the
+#: background, where a shell has SIGINT ignored.
 INTERRUPTED = """
 import os, signal, sys
 from ringfence.cli import main
 from ringfence.runs import learn
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 drive = learn.drive
 
 def interrupted(run, workers, progress):
