@@ -124,8 +124,9 @@ def test_a_good_seed_earns_and_keeps_what_experts_do() -> None:
 
 
 def test_choices_are_compared_over_all_games(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="no folder in it has a finished single-task game"):
-        selection.reproduce(tmp_path / "selection", "ringfence reproduce selection")
+    for place in (tmp_path / "selection", tmp_path / "nowhere" / "selection"):
+        with pytest.raises(InvalidInput, match="no folder in it has a finished single-task game"):
+            selection.reproduce(place, "ringfence reproduce selection")
     costs = {"expert_true_cost_mean": 10.0, "learner_true_cost_mean": 8.0}
     iterations = [
         row(**costs, learner_reward_mean=110.0),

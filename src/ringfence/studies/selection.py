@@ -40,7 +40,7 @@ class Judged:
 
 def reproduce(out: Path, command: str) -> None:
     """table.md and summary.json, from the folders beside `out`."""
-    found = games(out.parent)
+    found = games(out.parent) if out.parent.is_dir() else {}
     if not found:
         raise InvalidInput(
             f"{out.parent}: no folder in it has a finished single-task game (seed-0.json); "
