@@ -198,7 +198,7 @@ def page(study: Study, done: Done, still: dict[str, Any], command: str) -> str:
         f"are means of {n} episodes; the last line of an expert is the mean over its seeds with "
         "the standard error. Where an expert has settings of its own (they are in the command in "
         "its json), these were chosen while looking at seeds 0 to 2; those of MuJoCo's position-20 "
-        "while looking at seeds 3 and 4.",
+        "at seeds 3 and 4, after its rollouts and noise had been tried on seed 2.",
         "\n".join(f"- {check(study, expert, done[expert.name])}" for expert in study.experts),
         "## The stochastic policy, which the multiplier controls",
         expert_table(study, done, "stochastic"),
