@@ -166,19 +166,22 @@ def parameters(done: dict[int, Summary]) -> list[str]:
     return ["## As the paper counts: the error of the mean over seeds", markdown(head, lines)]
 
 
+#: A choice of an iterate: its name in a summary, and in words.
+CHOICES = {
+    "selected": "on held-out demonstrations",
+    "last": "the last",
+    "random": "a random one (mean over iterations)",
+    "truth": "by the truth",
+}
+
+
 def choices(done: dict[int, Summary]) -> str:
     """Selection on held-out demonstrations beside the last, a random and the best iterate."""
     played = [s["choices"] for s in done.values() if s["iterations"]]
     if not played:
         return NOT_RUN
-    named = (
-        ("selected", "on held-out demonstrations"),
-        ("last", "the last"),
-        ("random", "a random one (mean over iterations)"),
-        ("truth", "by the truth"),
-    )
     lines = []
-    for key, words in named:
+    for key, words in CHOICES.items():
         rows = [c[key] for c in played if c[key] is not None]
         if rows:
             lines.append(

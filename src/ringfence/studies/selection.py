@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,11 @@ import numpy as np
 
 from ringfence.errors import InvalidInput
 from ringfence.runs.files import write_file, write_json
-from ringfence.studies.icl_tables import is_good
+from ringfence.studies import icl_tables
 from ringfence.studies.tables import markdown
 from ringfence.studies.trainings import mean_and_error
 
-#: A choice's name in a summary, and in words.
-CHOICES = {
-    "selected": "on held-out demonstrations",
-    "last": "the last",
-    "random": "a random one",
-    "truth": "by the truth",
-}
+CHOICES = {**icl_tables.CHOICES, "random": "a random one"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +32,10 @@ class Judged:
     good: float  # 1 or 0
 
 
+#: A game: every choice's name -> what it is worth.
+Game = dict[str, Judged]
+
+
 def reproduce(out: Path, command: str) -> None:
     """table.md and summary.json, from the folders beside `out`."""
     found = games(out.parent) if out.parent.is_dir() else {}
@@ -47,9 +45,10 @@ def reproduce(out: Path, command: str) -> None:
             "run 'ringfence reproduce velocity' first"
         )
     judged = {name: [judge(s) for s in summaries] for name, summaries in found.items()}
+    total = {choice: asdict(m) for choice, m in means(_all(judged)).items()}
     out.mkdir(parents=True, exist_ok=True)
     write_file(out / "table.md", table(judged, command).encode())
-    write_json(out / "summary.json", {"command": command, "choices": means(judged)})
+    write_json(out / "summary.json", {"command": command, "choices": total})
 
 
 def games(results: Path) -> dict[str, list[dict[str, Any]]]:
@@ -67,52 +66,51 @@ def _is_single_task(summary: dict[str, Any]) -> bool:
     return summary.get("method") == "icl" and bool(summary["iterations"]) and "choices" in summary
 
 
-def judge(summary: dict[str, Any]) -> dict[str, Judged]:
+def judge(summary: dict[str, Any]) -> Game:
     """Every choice of one game."""
     each = [_judged(row) for row in summary["iterations"]]
     picked = {name: summary["choices"][name]["i"] for name in CHOICES}
-    columns = np.array([(j.reward, j.cost, j.good) for j in each])
-    random = Judged(*map(float, columns.mean(axis=0)))
-    return {name: random if i is None else each[i - 1] for name, i in picked.items()}
+    return {name: mean(each) if i is None else each[i - 1] for name, i in picked.items()}
 
 
 def _judged(row: dict[str, Any]) -> Judged:
     return Judged(
         row["learner_reward_mean"] / row["expert_reward_mean"],
         row["learner_true_cost_mean"] - row["expert_true_cost_mean"],
-        float(is_good(row)),
+        float(icl_tables.is_good(row)),
     )
 
 
-def means(judged: dict[str, list[dict[str, Judged]]]) -> dict[str, dict[str, float]]:
-    """Each choice over all games, every seed with the same weight."""
-    seeds = [s for summaries in judged.values() for s in summaries]
-    return {
-        name: {
-            "reward": float(np.mean([s[name].reward for s in seeds])),
-            "cost": float(np.mean([s[name].cost for s in seeds])),
-            "good": float(np.mean([s[name].good for s in seeds])),
-        }
-        for name in CHOICES
-    }
+def mean(judged: Sequence[Judged]) -> Judged:
+    return Judged(*map(float, np.mean([astuple(j) for j in judged], axis=0)))
 
 
-def table(judged: dict[str, list[dict[str, Judged]]], command: str) -> str:
-    seeds = [s for summaries in judged.values() for s in summaries]
-    overall = [[words, *_line(seeds, name)] for name, words in CHOICES.items()]
+def means(games: Sequence[Game]) -> Game:
+    """Each choice over these games, all with the same weight."""
+    return {name: mean([game[name] for game in games]) for name in CHOICES}
+
+
+def _all(judged: dict[str, list[Game]]) -> list[Game]:
+    return [game for games in judged.values() for game in games]
+
+
+def table(judged: dict[str, list[Game]], command: str) -> str:
+    everything = _all(judged)
+    total = means(everything)
+    lost = total["truth"].reward - total["selected"].reward
+    more = total["selected"].cost - total["truth"].cost
+    overall = [[words, *_line([g[name] for g in everything])] for name, words in CHOICES.items()]
     each = [
-        [name, str(len(summaries)), *(_cell(summaries, choice) for choice in CHOICES)]
-        for name, summaries in judged.items()
+        [folder, str(len(games)), *(_cell(m, len(games)) for m in means(games).values())]
+        for folder, games in judged.items()
     ]
-    total = means(judged)
-    lost = total["truth"]["reward"] - total["selected"]["reward"]
-    more = total["selected"]["cost"] - total["truth"]["cost"]
     parts = [
         "# Which iterate to take",
-        f"Made by `{command}` from {len(seeds)} games in {len(judged)} folders of `results/`. "
+        f"Made by `{command}` from {len(everything)} games in {len(judged)} folders of `results/`. "
         "Reward: the learner's as a share of the experts'. Cost: its true cost of an episode less "
-        "the experts'. Good: it earns at least the experts' reward less 2 standard errors at a "
-        "true value per step at most theirs + 0.02. Means over seeds with standard errors.",
+        "the experts'. Good: it earns at least the experts' reward less "
+        f"{icl_tables.REWARD_ERRORS:g} standard errors at a true value per step at most theirs + "
+        f"{icl_tables.RAW_PER_STEP:g}. Means over seeds with standard errors.",
         markdown(["chosen", "reward", "cost", "good seeds"], overall),
         f"Against the choice that knows the truth, selection on held-out demonstrations loses "
         f"{lost:.4f} of the experts' reward and costs {more:.1f} more.",
@@ -122,17 +120,13 @@ def table(judged: dict[str, list[dict[str, Judged]]], command: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _line(seeds: Sequence[dict[str, Judged]], name: str) -> list[str]:
-    good = sum(s[name].good for s in seeds)
+def _line(judged: Sequence[Judged]) -> list[str]:
     return [
-        mean_and_error([s[name].reward for s in seeds], ".3f"),
-        mean_and_error([s[name].cost for s in seeds], ".1f"),
-        f"{good:.3g} of {len(seeds)}",
+        mean_and_error([j.reward for j in judged], ".3f"),
+        mean_and_error([j.cost for j in judged], ".1f"),
+        f"{sum(j.good for j in judged):.3g} of {len(judged)}",
     ]
 
 
-def _cell(summaries: Sequence[dict[str, Judged]], name: str) -> str:
-    reward, cost, good = np.mean(
-        [(s[name].reward, s[name].cost, s[name].good) for s in summaries], axis=0
-    )
-    return f"{reward:.3f}, {cost:.1f}, {good * len(summaries):.2g}"
+def _cell(m: Judged, games: int) -> str:
+    return f"{m.reward:.3f}, {m.cost:.1f}, {m.good * games:.2g}"
