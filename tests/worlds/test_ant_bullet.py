@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -96,6 +98,27 @@ def test_a_dead_worker_is_a_clear_error():
     os.kill(collector._workers[1].pid, signal.SIGKILL)
     with pytest.raises(SolverFailed, match="worker 1 died"):
         collector.collect(policy_for(task), 8, 0)
+
+
+UNGUARDED = """
+from ringfence.constraints.linear import parse_inequality
+from ringfence.worlds.ant_bullet import AntBulletTask
+from ringfence.worlds.rollouts import CollectorSpec
+
+task = AntBulletTask()
+raw = parse_inequality("speed <= 0.75", task.features).raw
+task.collector(CollectorSpec(16, raw, (3,))).save()
+"""
+
+
+def test_a_script_without_a_main_guard_is_told_of_it(tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text(UNGUARDED)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert "worker 0 died" in last
+    assert "if __name__ == '__main__':" in last
 
 
 def test_copies_must_fill_groups():

@@ -335,6 +335,7 @@ class WorkerCollector:
         shares = [s.tolist() for s in np.array_split(groups, min(task.workers, len(groups)))]
         context = multiprocessing.get_context("spawn")
         self._shares, self._pipes, self._workers = shares, [], []
+        self._answered = False
         for share in shares:
             ours, theirs = context.Pipe()
             worker = context.Process(target=_work, args=(theirs, task, spec, share), daemon=True)
@@ -406,6 +407,7 @@ class WorkerCollector:
                 self.close()
                 raise SolverFailed(f"Bullet worker {i} failed: {head['error']}")
             answers.append((head, arrays))
+        self._answered = True
         return answers
 
     def _guard(self, i: int, talk: Any) -> Any:
@@ -416,10 +418,13 @@ class WorkerCollector:
             worker.join(GOODBYE)
             code = worker.exitcode
             self.close()
-            raise SolverFailed(
-                f"Bullet worker {i} died (exit code {code}): the rollout is lost; "
-                "start again, or resume from the last checkpoint"
-            ) from error
+            advice = "the rollout is lost; start again, or resume from the last checkpoint"
+            if code == 1 and not self._answered:  # Python's own code for an exception
+                advice = (
+                    "its first words are above. A worker imports the script that started it: "
+                    "put what the script does under \"if __name__ == '__main__':\""
+                )
+            raise SolverFailed(f"Bullet worker {i} died (exit code {code}): {advice}") from error
 
 
 def _work(pipe: Connection, task: AntBulletTask, spec: CollectorSpec, share: list[int]) -> None:
