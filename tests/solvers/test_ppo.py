@@ -30,10 +30,11 @@ SMALL = PPOConfig(
 
 @dataclass(frozen=True)
 class Line:
-    """Speed = action; `poison` makes one quantity NaN at a step."""
+    """Speed = action; `poison` makes one quantity NaN at a step; episodes may be cut early."""
 
     poison: str = ""
     poison_step: int = 20
+    cut_every: int = 0
     features: tuple[Feature, ...] = (Feature("x", "m"), Feature("speed", "m/s"))
     horizon: int = 50
     observation_dim: int = 2
@@ -73,7 +74,9 @@ class LineSimulator:
             {"observation": observation, "reward": reward, "feature": features}.get(
                 poison, np.empty(1)
             )[0] = np.nan
-        return Step(observation, reward, features, np.abs(self._x) > 100)
+        cut, every = np.zeros(self.copies, np.bool_), self._task.cut_every
+        cut[:] = every > 0 and self._clock % every == 0
+        return Step(observation, reward, features, np.abs(self._x) > 100, cut)
 
     def save(self):
         return {"x": self._x.copy(), "clock": np.array([float(self._clock)])}
@@ -205,6 +208,9 @@ def test_wrong_use_is_refused_before_the_first_step():
         PPO(SMALL)(replace(problem, constraint=speed_only))
     with pytest.raises(InvalidInput, match="not a multiple"):
         replace(SMALL, batch=100)
+    for name in ("checkpoint_every", "stop_window"):
+        with pytest.raises(InvalidInput, match=f"{name} must be at least 1"):
+            replace(SMALL, **{name: 0})
     with pytest.raises(InvalidInput, match="start_share"):
         PPO(replace(SMALL, start_share=0.5))(problem)
     with pytest.raises(InvalidInput, match="shape"):
@@ -248,7 +254,7 @@ def test_multiplier_follows_a_running_mean_of_the_cost():
 def test_classical_multiplier_is_projected_gradient_ascent():
     config = PPOConfig(multiplier="gradient", gradient_rate=0.01, margin=0)
     m = next_multiplier(Multiplier(lam=0.1), 30.0, 20.0, config)
-    assert m.lam == pytest.approx(0.2)
+    assert m.lam == m.integral == pytest.approx(0.2)
     assert next_multiplier(m, 0.0, 100.0, config).lam == 0
 
 
@@ -266,6 +272,26 @@ def test_stop_rule_ends_a_solve_early():
     result = PPO(config).solve(line_problem(delta=1000.0))
     assert len(result.records) == 2
     assert result.solution.env_steps == 2 * config.rollout
+
+
+def test_an_environment_may_cut_its_own_episodes_at_any_step():
+    result = PPO(SMALL).solve(line_problem(cut_every=3))
+    assert {r.length for r in result.records} <= {3.0}
+    assert len(result.records) == SMALL.updates
+
+
+def test_the_stop_rule_counts_falls():
+    learner = ppo.first_learner(line_problem(), Line(), SMALL)
+    config = replace(SMALL, stop_reward=90.0, stop_window=1)
+    assert ppo.should_stop(replace(learner, recent=((100.0, 0.0, 0.0),)), 5.0, config)
+    assert not ppo.should_stop(replace(learner, recent=((100.0, 0.0, 1.0),)), 5.0, config)
+
+
+def test_a_solve_takes_over_the_multipliers_integral_alone():
+    learner = ppo.first_learner(line_problem(), Line(), SMALL)
+    excited = replace(learner, multiplier=Multiplier(lam=3.0, integral=0.4, cost=50.0))
+    following = ppo.first_learner(replace(line_problem(), start=excited.policy()), Line(), SMALL)
+    assert following.multiplier == Multiplier(lam=0.4, integral=0.4)
 
 
 def test_the_best_policy_that_keeps_the_limit_is_handed_out():

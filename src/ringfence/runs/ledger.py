@@ -22,7 +22,7 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Problem, Solution
 from ringfence.runs.files import json_bytes, write_folder
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def solve_key(world: Any, solver: Any, problem: Problem) -> dict[str, Any]:

@@ -49,7 +49,7 @@ from ringfence.worlds.rollouts import (
 #: Streams of random numbers, beside the collector's.
 INITIAL, MINIBATCHES, EVALUATE = 10, 11, 12
 #: Bytes of a checkpoint mean the same only within one schema.
-SCHEMA = 3
+SCHEMA = 4
 
 Params = dict[str, Any]
 
@@ -121,8 +121,8 @@ class PPOConfig:
     checkpoint_every: int = 50  # updates
 
     def __post_init__(self) -> None:
-        positive = ("env_steps", "batch", "copies", "steps", "passes", "evaluation_episodes")
-        for name in positive:
+        counts = ("env_steps", "batch", "copies", "steps", "passes", "evaluation_episodes")
+        for name in (*counts, "checkpoint_every", "stop_window"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"PPO: {name} must be at least 1, got {getattr(self, name)}")
         for name in ("margin", "grace"):
@@ -195,7 +195,8 @@ def next_multiplier(m: Multiplier, J: float, delta: float, config: PPOConfig) ->
     cost = last + config.cost_share * (J - last)
     target = (1 - config.margin) * delta
     if config.multiplier == "gradient":
-        return Multiplier(max(0.0, m.lam + config.gradient_rate * (J - target)), cost=cost)
+        lam = max(0.0, m.lam + config.gradient_rate * (J - target))
+        return Multiplier(lam, integral=lam, cost=cost)
     error, bound = cost - target, config.error_clip
     # Conditional integration: far from the limit the proportional part is enough.
     near = abs(error) <= bound
@@ -418,7 +419,11 @@ def prepare(chunk: Chunk, cost: Array, policy: Arrays, horizon: int) -> dict[str
         return cast(NDArray[np.float32], cut.astype(np.float32))
 
     T, N = chunk.rewards.shape
-    room = N * (T // horizon + 1)  # the most episodes that T steps can cut: a fixed shape
+    # The most episodes that the horizon can cut in T steps: a fixed shape, compiled once. An
+    # environment that cuts its own may need more.
+    room = N * (T // horizon + 1)
+    while room < len(chunk.final_at):
+        room *= 2
     final_x = np.zeros((room, chunk.inputs.shape[-1]), np.float32)
     final_at = np.full((room, 2), T)  # beyond the end: ignored
     final_x[: len(chunk.final_at)] = scaled(chunk.final_inputs)
@@ -522,6 +527,7 @@ class Learner:
             "norm/mean": self.statistics.mean,
             "norm/std": self.statistics.std,
             "norm/count": np.array(self.statistics.count),
+            "multiplier/integral": np.array(self.multiplier.integral),
         }
 
 
@@ -547,7 +553,7 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     opt_state = {name: adam.init(cast(Any, arrays)) for name, arrays in params.items()}
     scale = np.array([[0.0, 0.0], [1.0, 1.0]], np.float32)
     scale = start.get("critic/scale", scale).astype(np.float32)
-    lam = float(start.get("lam", config.initial_lam))
+    lam = float(start.get("multiplier/integral", config.initial_lam))
     return Learner(params, opt_state, scale, statistics, Multiplier(lam, integral=lam))
 
 
@@ -656,22 +662,27 @@ def should_stop(learner: Learner, delta: float, config: PPOConfig) -> bool:
     """The stop rule: reward above the threshold while the cost is within the limit."""
     if config.stop_reward is None or len(learner.recent) < config.stop_window:
         return False
-    reward, cost, _ = np.mean(learner.recent, axis=0)
-    return bool(reward >= config.stop_reward and cost <= delta)
+    earned, cost = recently(learner)
+    return earned >= config.stop_reward and cost <= delta
 
 
-def judge(learner: Learner, delta: float, config: PPOConfig) -> Learner:
-    """With its candidate kept or dropped where that is due, `keep_lag` updates after it.
+def recently(learner: Learner) -> tuple[float, float]:
+    """What an episode earned and cost in the window.
 
     With a constant chance to fall an episode lasts (1 - exp(-f)) / f of the horizon, f the falls
     per horizon; so much of the reward per horizon it earns.
     """
+    reward, cost, falls = map(float, np.mean(learner.recent, axis=0))
+    return float(reward * (-np.expm1(-falls) / falls if falls else 1.0)), cost
+
+
+def judge(learner: Learner, delta: float, config: PPOConfig) -> Learner:
+    """With its candidate kept or dropped where that is due, `keep_lag` updates after it."""
     candidate = learner.candidate or Kept(learner.policy(), learner.updates)
     if learner.updates < candidate.update + config.keep_lag:
         return replace(learner, candidate=candidate)
     kept = learner.kept
-    reward, cost, falls = map(float, np.mean(learner.recent, axis=0))
-    earned = float(reward * (-np.expm1(-falls) / falls if falls else 1.0))
+    earned, cost = recently(learner)
     full = len(learner.recent) == config.stop_window
     if full and cost <= (1 - config.margin) * delta and (kept is None or earned > kept.reward):
         kept = replace(candidate, reward=earned)
