@@ -18,7 +18,7 @@ from ringfence.cli import main
 from ringfence.constraints import files as constraint_files
 from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
-from ringfence.objects import behaviour_of
+from ringfence.objects import Feature, behaviour_of
 from ringfence.report import control_seeds, page
 from ringfence.report.control_read import read_control
 from ringfence.runs import control_config as configs
@@ -139,6 +139,19 @@ def test_an_unconstrained_learner_that_earns_no_more_needs_no_constraint(tmp_pat
     assert "No constraint needed" in page.render(run)
 
 
+def test_one_that_earns_less_but_does_what_experts_avoid_needs_one(tmp_path: Path) -> None:
+    given = demos()
+    slow = [
+        replace(t, rewards=t.rewards + 100, features=t.features * [1, 1, 0.1])
+        for t in given.tasks[0].train
+    ]
+    better = Demonstrations(
+        (TaskDemos("ant", tuple(slow), given.tasks[0].heldout),), given.features, {}
+    )
+    create(tmp_path / "run", small(probe=True), better)
+    assert drive(tmp_path / "run", quiet)["outcome"] == "constraint"
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -176,6 +189,7 @@ def test_other_classes_and_players_play(tmp_path: Path, config: configs.ControlC
         (small(player="payoff", expert_budget=-1.0), "budget must be at least 0"),
         (small("? x - y <= 0", player="payoff"), "within a budget of 0 per episode"),
         (replace(small(), clone=configs.CloneConfig(steps=0)), "needs .clone. steps > 0"),
+        (small(epsilon=float("nan")), r"\[game\] epsilon: nan is not finite"),
         (with_world(small(), truth="height <= 1"), "no feature 'height'"),
         (with_world(small(), env="Ant-v5"), "env is for kind"),
         (with_world(small(), kind="gym"), "needs env"),
@@ -206,15 +220,45 @@ def test_no_held_out_demonstrations_are_refused(tmp_path: Path) -> None:
         create(tmp_path / "run", small(), Demonstrations((only,), demos().features, {}))
 
 
-def test_demonstrations_of_another_world_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: {"observations": t.observations[:, :5]}, r"\(31, 27\): not demonstrations of"),
+        (lambda t: {"actions": t.actions[:, :5]}, r"actions have shape \(30, 5\).* \(30, 8\)"),
+        (lambda t: {"actions": t.actions + 1e6}, r"action 0 is 1e\+06 at step 0, outside its box"),
+        (
+            lambda t: {
+                "observations": np.vstack([t.observations, t.observations[1:]]),
+                "actions": np.vstack([t.actions] * 2),
+                "rewards": np.hstack([t.rewards] * 2),
+                "features": np.vstack([t.features] * 2),
+            },
+            "60 steps, but episodes of 'ant' have at most 30",
+        ),
+    ],
+    ids=["observations", "actions", "box", "horizon"],
+)
+def test_demonstrations_of_another_world_are_refused(tmp_path: Path, change, words: str) -> None:
     given = demos().tasks[0]
+    train, heldout = (
+        tuple(replace(t, **change(t)) for t in part) for part in (given.train, given.heldout)
+    )
+    other = Demonstrations((TaskDemos("ant", train, heldout),), demos().features, {})
+    with pytest.raises(InvalidInput, match=words):
+        create(tmp_path / "run", small(), other)
+    assert list(tmp_path.iterdir()) == []
 
-    def cut(t):
-        return replace(t, observations=np.ascontiguousarray(t.observations[:, :5]))
 
-    other = TaskDemos("ant", tuple(map(cut, given.train)), tuple(map(cut, given.heldout)))
-    with pytest.raises(InvalidInput, match="not demonstrations of this world"):
-        create(tmp_path / "run", small(), Demonstrations((other,), demos().features, {}))
+@pytest.mark.parametrize("full_state", [False, True])
+def test_demonstrations_in_another_unit_are_refused(tmp_path: Path, full_state: bool) -> None:
+    given = demos()
+    features = tuple(Feature(f.name, f.unit.replace("m/s", "km/h")) for f in given.features)
+    with pytest.raises(InvalidInput, match=r"'speed' in km/h, task 'ant' in m/s; convert them"):
+        create(
+            tmp_path / "run",
+            with_world(small(), full_state=full_state),
+            Demonstrations(given.tasks, features, {}),
+        )
 
 
 # The page --------------------------------------------------------------------------------------

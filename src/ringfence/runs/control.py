@@ -20,7 +20,7 @@ import safetensors.numpy
 
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import LinearConstraint
-from ringfence.constraints.player import Begun
+from ringfence.constraints.player import Begun, ConstraintPlayer
 from ringfence.demos import Demonstrations, content_hash
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, play, weigh
@@ -151,21 +151,17 @@ class _Drive:
         )
         starts = self.starts()
         free = self.free(starts) if probing else None
-        if free is not None and game.probe and not self.beaten(free):
+        player = make_player(self.config, self.features, float(sides.tasks[0].horizon))
+        if free is not None and game.probe and self.shows_nothing(player, free):
             probe = self.probe(free)
             return self.finish(nothing_to_learn(self.config, self.task_names, self.used, probe))
-        player = begin(
-            make_player(self.config, self.features, float(sides.tasks[0].horizon)),
-            game,
-            sides.train,
-            self.first(starts, free),
-        )
+        begun = begin(player, game, sides.train, self.first(starts, free))
         records, rows = [], []
         for record in play(
             sides.tasks,
             sides.train,
             self.solve_all,
-            player,
+            begun,
             rules,
             self.config.seed,
             lambda k, last: follow(self.config.clone.carry, starts[k], last),
@@ -175,7 +171,7 @@ class _Drive:
             rows.append(iteration_row(record, self.reader, ledger))
             self.tell({"event": "iteration", "total": rules.iterations, **_progress(rows[-1])})
         self.clock.write()
-        return self.conclude(player, records, rows, free)
+        return self.conclude(begun, records, rows, free)
 
     def conclude(
         self,
@@ -260,10 +256,19 @@ class _Drive:
             ]
         )
 
-    def beaten(self, free: list[Solution]) -> bool:
-        """Does some unconstrained learner earn more than its demonstrators?"""
-        pairs = zip(free, self.sides.train, strict=True)
-        return any(s.behaviour.reward > pi_E.reward for s, pi_E in pairs)
+    def shows_nothing(self, player: ConstraintPlayer, free: list[Solution]) -> bool:
+        """Do the unconstrained learners neither earn more than the demonstrators nor do otherwise?
+
+        One that earns less may only have learned too little. So the class answers to them, too:
+        by its answer none may cost more than the costliest demonstration of its task.
+        """
+        learners = [s.behaviour for s in free]
+        c = player.update(self.sides.train, [learners])
+        for pi, pi_E, demos in zip(learners, self.sides.train, self.sides.demos, strict=True):
+            costliest = max(float(c.cost(t.features).sum()) for t in demos.train)
+            if pi.reward > pi_E.reward or J(pi, c) > costliest:
+                return False
+        return True
 
     def probe(self, free: list[Solution]) -> dict[str, Any]:
         none = LinearConstraint(self.features, np.zeros(len(self.features)), 0.0)
@@ -311,7 +316,7 @@ def follow(carry: str, cloned: Start | None, last: Solution | None) -> Start | N
     if last is None or carry == "nothing":
         return cloned
     if carry == "policy" or cloned is None:
-        return {**last.policy, "lam": np.array(last.lam)}
+        return last.policy
     norm = last.policy["norm/mean"], last.policy["norm/std"]
     critics = {name: a for name, a in last.policy.items() if name.startswith("critic/")}
     return {**renormalised(cloned, *norm), **critics, "norm/count": last.policy["norm/count"]}
@@ -321,7 +326,9 @@ def make_control_solver(
     run: Path, config: ControlConfig, sides: Sides, on_record: Any, on_solved: Any
 ) -> ControlSolver:
     share, pairs = config.game.stop_share, list(zip(sides.tasks, sides.demos, strict=True))
-    rewards = {t.name: share * pi.reward for t, pi in zip(sides.tasks, sides.train, strict=True)}
+    experts = zip(sides.tasks, sides.train, strict=True)
+    # A share of a negative reward would ask for more than the experts earn.
+    rewards = {t.name: pi.reward - (1 - share) * abs(pi.reward) for t, pi in experts}
     return ControlSolver(
         run,
         config.world,

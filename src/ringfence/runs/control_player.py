@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ringfence.constraints.player import Begun, ConstraintPlayer
 from ringfence.constraints.template import Template, linear_template, parse_template
 from ringfence.constraints.template_player import PayoffPlayer, TemplateRegression
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Behaviour, Constraint, Feature, Trajectory
+from ringfence.objects import Array, Behaviour, Constraint, Feature, Trajectory, behaviour_of
 from ringfence.runs.control_config import ControlConfig, ControlGame
 
 LINEAR, NETWORK = "linear", "mlp"
@@ -105,22 +105,38 @@ def make_interval(
     resamples: int,
     seed: int,
 ) -> dict[str, Any] | None:
-    """The bootstrap interval of c_i, learned from the learners before it; None for networks."""
+    """The bootstrap interval of c_i, learned from the learners before it.
+
+    It says what other demonstrations by the same experts would have given, not how far the
+    experts are from their limit. None for networks, and where most resamples have no answer.
+    """
     if template is None or resamples < 1:
         return None
     learners = [*([player.first] if player.keep or not history else []), *history]
 
     def fit(experts: Sequence[Behaviour]) -> Array:
-        c = player.player.update(experts, learners)
-        assert isinstance(c, LinearConstraint)
-        theta = template.theta_of(c)
+        try:
+            c = player.player.update(experts, learners)
+        except InvalidInput:  # payoff: these few are in no constraint's budget
+            return np.full(len(template.names), np.nan)
+        theta = template.theta_of(cast(LinearConstraint, c))
         assert theta is not None
         return theta
 
-    low, high = interval(bootstrap(fit, trajectories, resamples, (seed,)))
+    samples = bootstrap(fit, trajectories, resamples, (seed,))
+    answered = ~np.isnan(samples).any(axis=1)
+    if answered.mean() < 0.5:
+        return None
+    if isinstance(player.player, TemplateRegression):
+        # The regression lies between experts and learners, and learners follow their experts:
+        # other experts would have moved both, so the answer twice as far as they alone do.
+        centre = fit([behaviour_of(task) for task in trajectories])
+        samples = centre + 2 * (samples - centre)
+    low, high = interval(samples[answered])
     return {
         "level": LEVEL,
         "resamples": resamples,
+        "unanswered": int((~answered).sum()),
         "over": "demonstrations",
         "parameters": {
             name: [float(a), float(b)] for name, a, b in zip(template.names, low, high, strict=True)
