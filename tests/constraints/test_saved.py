@@ -56,6 +56,12 @@ def test_a_run_is_as_good_as_its_constraint(tmp_path: Path) -> None:
     assert ringfence.load(tmp_path).describe() == TABLE.describe()
 
 
+def test_a_run_without_a_constraint_says_so(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").touch()
+    with pytest.raises(InvalidInput, match=r"this run has no constraint.*resume"):
+        ringfence.load(tmp_path)
+
+
 @pytest.mark.parametrize("c", [LINE, NETWORK], ids=["linear", "mlp"])
 def test_a_fresh_process_loads_in_0_3_s_without_heavy_modules(
     tmp_path: Path, c: Constraint

@@ -73,6 +73,11 @@ def load(folder: str | Path) -> SavedConstraint:
     folder = Path(folder)
     if (folder / "constraint").is_dir():
         folder = folder / "constraint"
+    elif (folder / "config.toml").is_file():
+        raise InvalidInput(
+            f"{folder}: this run has no constraint: it is unfinished (go on with 'ringfence "
+            "resume'), or none was needed (see its report.html)"
+        )
     c, document = files.load_document(folder)
     interval = document["interval"]
     return SavedConstraint(
