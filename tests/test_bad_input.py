@@ -80,6 +80,14 @@ FILES = {
         ([("hidden = [16]", 'hidden = "16"')], "[ppo] hidden", "list of whole numbers"),
         ([("[clone]", "[clone")], "not valid TOML", "line"),
         ([('path = "logs.npz"', "heldout = 1.5")], "heldout", "between 0 and 1"),
+        ([("steps = 200", "steps = -1")], "cloning: steps", "at least 0, got -1"),
+        ([("steps = 200", "batch = 0")], "cloning: batch", "at least 1, got 0"),
+        ([("steps = 200", "learning_rate = 0.0")], "cloning: learning_rate", "above 0, got 0"),
+        ([("steps = 200", "learning_rate = nan")], "[clone] learning_rate: nan", "give a number"),
+        ([("hidden = [16]", "learning_rate = inf")], "[ppo] learning_rate: inf", "give a number"),
+        ([("buffer = 0.0", "epsilon = -inf")], "[game] epsilon: -inf", "give a number"),
+        ([(ENV, ENV + "\nkwargs = { push = nan }")], "[world] kwargs push: nan", "give a number"),
+        ([("[world]", "ppo = 3\n[world]"), ("[ppo]", "[network]")], "[ppo] must be", "not 3"),
     ],
     "tasks": [
         (
@@ -210,3 +218,13 @@ def test_a_constraint_on_other_features_is_refused(tmp_path, capsys):
     ringfence.save(height, tmp_path / "c", delta=0.5, provenance={})
     assert main(["transfer", "c", "--task", "my.toml", "--out", "out"]) == 2
     assert "over height, but task 'own_cart:make_cart' has" in capsys.readouterr().err
+
+
+def test_a_constraint_in_another_unit_is_refused(tmp_path, capsys):
+    own_cart.write(tmp_path)
+    fast = LinearConstraint((Feature("speed", "km/h"),), np.ones(1), 2.7)
+    ringfence.save(fast, tmp_path / "c", delta=0.5, provenance={})
+    assert main(["transfer", "c", "--task", "my.toml", "--out", "out"]) == 2
+    said = capsys.readouterr().err
+    assert "'speed' in km/h, task 'own_cart:make_cart' in m/s; bring both to one unit" in said
+    assert not (tmp_path / "out").exists()

@@ -183,7 +183,28 @@ BAD = [
         "run: no summary",
         lambda h: (h / "run/summary.json").unlink(),
         ["report", "run"],
-        r"summary.json",
+        r"run: unfinished; go on with 'ringfence resume run'",
+    ),
+    # places for what comes out
+    ("out: a file", nothing, ["learn", "--out", "small.txt"], r"small.txt: it exists and is not a"),
+    ("out: a folder", nothing, ["learn", "--out", "demos"], r"not a run; choose another --out"),
+    (
+        "out: under a file",
+        nothing,
+        ["learn", "--paths", "2", "--out", "small.txt/run"],
+        r"ringfence: small.txt/run can't be written \(Not a directory\)",
+    ),
+    (
+        "out: under nothing",
+        nothing,
+        ["report", "run", "--out", "nowhere/page.html"],
+        r"ringfence: nowhere/page.html can't be written \(No such file or directory\)",
+    ),
+    (
+        "out: page is a folder",
+        nothing,
+        ["report", "run", "--out", "demos"],
+        r"ringfence: demos can't be written \(Is a directory\)",
     ),
     # command line
     ("line: nothing", nothing, [], r"command.*--help"),
@@ -201,6 +222,32 @@ BAD = [
     ("line: task", nothing, ["solve", "--task", "99", "--out", "new"], r"use 0-9"),
     ("line: several runs", nothing, ["report", "run", "run"], r"needs --out"),
     ("line: seeds", nothing, ["reproduce", "grid", "--seeds", "0", "--out", "new"], r"at least 1"),
+    (
+        "line: none of its steps",
+        nothing,
+        ["reproduce", "velocity", "--steps", "0", "--out", "new"],
+        r"--steps must be at least 1",
+    ),
+    *(
+        (
+            f"line: {experiment} {words[0]}",
+            nothing,
+            ["reproduce", experiment, *words, "--out", "new"],
+            f"{words[0]} has no effect in 'reproduce {experiment}': leave it out",
+        )
+        for experiment, *words in (
+            ("baselines", "--steps", "1000"),
+            ("baselines", "--player", "payoff"),
+            ("baselines", "--player", "regression"),
+            ("baselines", "--iterations", "3"),
+            ("baselines", "--keep-saturated"),
+            ("baselines", "--carry", "policy"),
+            ("velocity", "--only", "velocity-20"),
+            ("grid", "--world", "ant"),
+            ("maze", "--workers", "2"),
+            ("selection", "--seeds", "2"),
+        )
+    ),
 ]
 
 
@@ -256,7 +303,7 @@ def test_relative_paths_work(here, tmp_path, monkeypatch, capsys) -> None:
     assert ask(capsys, "resume", "here/run")[0] == 0
     assert ask(capsys, "demos", "make", *small, "--out", "demos")[0] == 0
     assert ask(capsys, "demos", "check", "demos", "--world", here / "small.txt")[0] == 0
-    assert ask(capsys, "report", "here/run", "here/run", "--out", "seeds.html")[0] == 0
+    assert ask(capsys, "report", "here/run", "--out", "seeds.html")[0] == 0
 
 
 def test_solve_writes_policy_summary_and_picture(here, tmp_path, capsys) -> None:
@@ -323,6 +370,47 @@ def test_interrupt_leaves_a_run_that_resumes(tmp_path) -> None:
     assert not (run / "summary.json").exists()
     assert process.returncode == 130
     last = process.stderr.strip().splitlines()[-1]
-    assert last.startswith("ringfence: stopped; a started run goes on with")
+    assert last == f"ringfence: stopped; go on with 'ringfence resume {run}'"
     assert main(["resume", str(run)]) == 0
     assert (run / "summary.json").is_file()
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_interrupt_names_a_run_that_nobody_named(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ringfence.runs.learn.drive", interrupt)
+    for words, run in (
+        (["learn", "--paths", "2"], "runs/maze-mt-icl"),
+        (["quickstart"], "runs/quickstart"),
+        (["resume", "runs/quickstart"], "runs/quickstart"),
+    ):
+        code, _, err = ask(capsys, *words)
+        assert code == 130
+        assert err.endswith(f"ringfence: stopped; go on with 'ringfence resume {run}'\n")
+
+
+def test_interrupt_without_a_run_speaks_of_none(here, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("ringfence.demos.load", interrupt)
+    code, _, err = ask(capsys, "demos", "check", here / "demos")
+    assert (code, err) == (130, "\nringfence: stopped\n")
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (OSError(30, "Read-only file system", "run/x"), "run/x can't be written (Read-only"),
+        (FileNotFoundError(2, "No such file", "nowhere/x"), "nowhere/x can't be written (No such"),
+        (FileNotFoundError(2, "No such file", "x"), "x can't be read (No such file)"),
+    ],
+)
+def test_a_file_that_the_system_refuses_is_named(problem, words, monkeypatch, capsys) -> None:
+    def refuse(*_: object) -> None:
+        raise problem
+
+    monkeypatch.setattr("ringfence.demos.load", refuse)
+    code, _, err = ask(capsys, "demos", "check", "demos")
+    assert code == 2
+    assert err.startswith(f"ringfence: {words}")

@@ -51,14 +51,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ringfence: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(
-            "\nringfence: stopped; a started run goes on with 'ringfence resume'", file=sys.stderr
-        )
+        print(f"\nringfence: stopped{way_on(options)}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as problem:
+        if problem.filename is None:
+            raise
+        print(f"ringfence: {unusable(problem)}", file=sys.stderr)
+        return 2
     return 0
+
+
+def way_on(options: argparse.Namespace) -> str:
+    """How to go on with the run that a stopped command left, if it left one."""
+    from ringfence.runs.folder import is_run
+
+    run = options.out if "out" in options else getattr(options, "run", None)
+    return f"; go on with 'ringfence resume {run}'" if run and is_run(run) else ""
+
+
+def unusable(problem: OSError) -> str:
+    """A file that the system refuses, in words. It was to be read if it is missing in a folder
+    that is there, or must not be read; else to be written."""
+    path = Path(os.fsdecode(problem.filename))
+    missing = isinstance(problem, FileNotFoundError) and path.parent.is_dir()
+    shut = path.exists() and not os.access(path, os.R_OK)
+    return f"{path} can't be {'read' if missing or shut else 'written'} ({problem.strerror})"
 
 
 def recorded_command(words: Sequence[str]) -> str:
@@ -106,7 +126,7 @@ def _command(
         epilog=f"example: ringfence {example}",
         formatter_class=Help,
     )
-    one.set_defaults(function=function)
+    one.set_defaults(function=function, parser=one)
     return one
 
 
@@ -315,14 +335,13 @@ def _reproduce_and_bench(sub: Any) -> None:
         type=int,
         help="how many (default: grid 10, maze 5, unseen 100 random mazes, others 3)",
     )
-    one.add_argument("--workers", type=int, default=1, help="unseen: worker processes")
+    one.add_argument("--workers", type=int, help="unseen: worker processes (default: 1)")
     one.add_argument(
-        "--world", choices=("ant", "ant-bullet"), default="ant", help="the Ant's simulator"
+        "--world", choices=("ant", "ant-bullet"), help="the Ant's simulator (default: ant)"
     )
     one.add_argument(
         "--only",
         type=lambda text: tuple(text.split(",")),
-        default=(),
         help="experts: train these alone, such as velocity-20,position-20; the table keeps all",
     )
     one.add_argument(
@@ -345,7 +364,7 @@ def _reproduce_and_bench(sub: Any) -> None:
 def _icl_study(one: Parser) -> None:
     group = one.add_argument_group("velocity, position and noisy")
     group.add_argument(
-        "--player", choices=("regression", "weighted", "payoff"), default="regression"
+        "--player", choices=("regression", "weighted", "payoff"), help="default: regression"
     )
     group.add_argument(
         "--expert-budget", type=float, help="payoff: a belief (default: the experts' true limit)"
@@ -362,7 +381,7 @@ def _icl_study(one: Parser) -> None:
     )
     group.add_argument("--steps", type=int, help="environment steps of an iteration")
     group.add_argument("--iterations", type=int, help="of the game")
-    _solves(group, carry="policy")
+    _solves(group)
 
 
 def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:
@@ -438,7 +457,7 @@ def _control_game(one: Parser) -> None:
     )
     _ppo(group, "Ant")
     group.add_argument("--clone-steps", type=int, help="0: no cloning (default: 5000)")
-    _solves(group, carry=None)
+    _solves(group)
 
 
 def _ppo(parser: Any, where: str) -> None:
@@ -452,13 +471,12 @@ def _ppo(parser: Any, where: str) -> None:
     )
 
 
-def _solves(group: Any, carry: str | None) -> None:
+def _solves(group: Any) -> None:
     """Where a game's solves begin and end."""
     group.add_argument(
         "--carry",
         choices=("nothing", "critics", "policy"),
-        default=carry,
-        help="what a solve takes over from the iteration before it",
+        help="what a solve takes over from the iteration before it (default: policy)",
     )
     group.add_argument(
         "--stop-share",

@@ -29,7 +29,7 @@ def quickstart(options: Namespace) -> None:
     if options.world == "ant-maze":
         # Short: two episodes from each start, three iterations; the whole takes ten, and five.
         words += ["--paths", "2", "--heldout", "1", "--iterations", "3"]
-    out = options.out or free_name(Path("runs/quickstart"))
+    out = options.out = options.out or free_name(Path("runs/quickstart"))
     settings = parser().parse_args([*words, "--out", str(out)])
     settings.command_line = " ".join(["ringfence", *words])
     learn(settings)
@@ -97,6 +97,7 @@ def learn(options: Namespace) -> None:
     if is_control(options):
         from ringfence import control_commands
 
+        refuse(options, MAPS, "is for maps")
         control_commands.learn(options)
         return
     refuse_continuous(options)
@@ -109,7 +110,7 @@ def learn(options: Namespace) -> None:
     require_workers(options.workers)
     world = world_of(options)
     method = one_of("--method", options.method, ("mt-icl", "icl"))
-    out = options.out or free_name(Path("runs") / f"{world.name}-{method}")
+    out = options.out = options.out or free_name(Path("runs") / f"{world.name}-{method}")
     if world.simulator == "ant":
         from ringfence import commands_maze
 
@@ -152,8 +153,10 @@ DEMONSTRATORS = ("paths", "heldout", "expert_delta", "noise", "contaminated", "d
 #: What it takes on any world, and a user's file has entries for.
 EVERYWHERE = (
     *("constraint_class", "method", "player", "iterations", "epsilon", "buffer", "anneal"),
-    *("horizon", "task"),
+    *("world", "horizon", "task"),
 )
+#: What it takes where it plans on a map.
+MAPS = ("slip", "reward", "experts", "unrestricted", "solver", "temperature")
 
 
 def refuse_continuous(options: Namespace) -> None:
@@ -164,7 +167,7 @@ def refuse_continuous(options: Namespace) -> None:
 def refuse(options: Namespace, names: tuple[str, ...], why: str) -> None:
     """An option that would have no effect is an error."""
     for name in names:
-        if getattr(options, name) not in (None, False, 0.0, []):
+        if getattr(options, name) != options.parser.get_default(name):
             shown = "class" if name == "constraint_class" else name.replace("_", "-")
             raise InvalidInput(f"--{shown} {why}: leave it out")
 

@@ -7,27 +7,44 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ringfence.commands import refuse
 from ringfence.errors import InvalidInput
 
 Run = Callable[[Namespace, int], None]
 
+#: What trainings on the Ant take, and what its games do.
+ANT = ("seeds", "world")
+GAME = (
+    *(*ANT, "player", "expert_budget", "constraint_class", "on", "full_state"),
+    *("keep_saturated", "steps", "iterations", "carry", "stop_share"),
+)
+UNSEEN = ("seeds", "workers")
+OPTIONS = (*GAME, "workers", "only")
+#: The parser has none for these, to tell what was given from what was left out.
+DEFAULTS = {"world": "ant", "player": "regression", "carry": "policy", "workers": 1, "only": ()}
+
 
 @dataclass(frozen=True)
 class Experiment:
-    """What it is, how many seeds by default, and what runs it, given the options and seeds."""
+    """What it is, how many seeds by default, what runs it, given the options and seeds, and the
+    options that it takes."""
 
     about: str
     seeds: int
     run: Run
+    takes: tuple[str, ...] = ("seeds",)
 
 
 def reproduce(options: Namespace) -> None:
     experiment = EXPERIMENTS[options.experiment]
+    others = tuple(name for name in OPTIONS if name not in experiment.takes)
+    refuse(options, others, f"has no effect in 'reproduce {options.experiment}'")
+    for name, value in DEFAULTS.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
     seeds = experiment.seeds if options.seeds is None else options.seeds
     if seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
-    if options.only and options.experiment != "experts":
-        raise InvalidInput("--only belongs to 'reproduce experts'")
     experiment.run(options, seeds)
 
 
@@ -114,16 +131,16 @@ def _saved(out: Path) -> None:
 
 EXPERIMENTS = {
     "grid": Experiment("the paper's maze, exactly", 10, _grid),
-    "unseen": Experiment("tasks never seen, in random mazes too", 100, _unseen),
+    "unseen": Experiment("tasks never seen, in random mazes too", 100, _unseen, UNSEEN),
     "maze": Experiment("the paper's maze, with the Ant", 5, _maze),
-    "point-maze": Experiment("the maze without a planner", 1, _point_maze),
-    "experts": Experiment("constrained RL on the Ant", 3, _trainings),
-    "multipliers": Experiment("PID against the classical one", 3, _trainings),
-    "resets": Experiment("episodes that start at an expert's states", 3, _trainings),
-    "velocity": Experiment("single-task ICL, a limit on speed", 3, _single_task),
-    "position": Experiment("single-task ICL, a line", 3, _single_task),
-    "noisy": Experiment("both with noisy experts", 3, _single_task),
+    "point-maze": Experiment("the maze without a planner", 1, _point_maze, ()),
+    "experts": Experiment("constrained RL on the Ant", 3, _trainings, (*ANT, "only")),
+    "multipliers": Experiment("PID against the classical one", 3, _trainings, ANT),
+    "resets": Experiment("episodes that start at an expert's states", 3, _trainings, ANT),
+    "velocity": Experiment("single-task ICL, a limit on speed", 3, _single_task, GAME),
+    "position": Experiment("single-task ICL, a line", 3, _single_task, GAME),
+    "noisy": Experiment("both with noisy experts", 3, _single_task, GAME),
     "cheetah": Experiment("a velocity limit in Gymnasium's HalfCheetah", 3, _cheetah),
-    "baselines": Experiment("Chou et al.'s method on both", 3, _single_task),
-    "selection": Experiment("which iterate to take, from all games in results/", 3, _selection),
+    "baselines": Experiment("Chou et al.'s method on both", 3, _single_task, ANT),
+    "selection": Experiment("which iterate to take, from all games in results/", 3, _selection, ()),
 }

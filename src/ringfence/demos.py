@@ -18,15 +18,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from errno import ENOSPC
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ringfence.disk import sync
+from ringfence.disk import sync, writing
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature, Trajectory
 
@@ -37,6 +39,8 @@ SCHEMA = 1
 INDEX = "demonstrations.json"
 FEATURES_KEY = "features"
 ARRAYS = ("observations", "actions", "rewards", "features")
+#: What HDF5 takes for an episode of a few numbers, and for each byte of a long one, as measured.
+EPISODE_BYTES, HDF5_SHARE = 20_000, 1.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,11 +211,15 @@ def content_hash(demos: Demonstrations) -> str:
 
 def save(demos: Demonstrations, folder: Path) -> None:
     """Write a new folder; it appears complete under its name or not at all."""
-    folder = Path(folder).absolute()  # h5py would look for a relative path from its own folder
+    given = Path(folder)
+    folder = given.absolute()  # h5py would look for a relative path from its own folder
     if folder.exists() or folder.is_symlink():
         raise InvalidInput(f"{folder} exists already; choose another folder or remove it")
-    try:
+    with writing(given):
         folder.parent.mkdir(parents=True, exist_ok=True)
+        # HDF5 on a full disk prints an error per object, and then may end the process.
+        if shutil.disk_usage(folder.parent).free < _room(demos):
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
         with TemporaryDirectory(".partial", f".{folder.name}.", folder.parent) as temporary:
             # One level down, because a temporary folder's own permissions are private.
             partial = Path(temporary, folder.name)
@@ -221,8 +229,13 @@ def save(demos: Demonstrations, folder: Path) -> None:
                 sync(path)
             os.rename(partial, folder)
         sync(folder.parent)
-    except (PermissionError, NotADirectoryError, FileExistsError) as error:
-        raise InvalidInput(f"can't write {folder}: {error.strerror}; choose another") from error
+
+
+def _room(demos: Demonstrations) -> float:
+    """Bytes that `demos` take on a disk, at most."""
+    episodes = [t for task in demos.tasks for _, t in task.labelled]
+    arrays: int = sum(getattr(t, name).nbytes for t in episodes for name in ARRAYS)
+    return EPISODE_BYTES * len(episodes) + HDF5_SHARE * arrays
 
 
 def _write(demos: Demonstrations, folder: Path) -> None:

@@ -298,7 +298,7 @@ def text_for_number(run: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "cause", "fix"),
     [
-        (lambda run: (run / "summary.json").unlink(), "no summary.json", "resume"),
+        (lambda run: (run / "summary.json").unlink(), "unfinished", "resume"),
         (cut, "not valid JSON", "resume"),
         (change(schema=99), "schema 99", "version"),
         (change(iterations=[]), "iterations", "resume"),

@@ -118,6 +118,21 @@ def test_a_constraint_that_shuts_the_experts_out_is_said(tmp_path: Path) -> None
 
 def test_an_existing_folder_is_never_written_to(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    with pytest.raises(InvalidInput, match="exists already"):
+    (tmp_path / "run/mine").touch()
+    with pytest.raises(InvalidInput, match="exists and is not a run"):
         create(tmp_path / "run", *small())
-    assert list((tmp_path / "run").iterdir()) == []
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine"]
+
+
+def test_an_empty_folder_becomes_the_run(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    create(tmp_path / "run", *small())
+    assert (tmp_path / "run/config.toml").is_file()
+    with pytest.raises(InvalidInput, match="exists already; go on with 'ringfence resume"):
+        create(tmp_path / "run", *small())
+
+
+def test_the_working_folder_does_not_become_a_run(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="exists and is not a run"):
+        create(Path("."), *small())

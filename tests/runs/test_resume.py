@@ -161,7 +161,7 @@ def test_a_damaged_ledger_entry_is_named(finished: Path, tmp_path: Path) -> None
     shutil.copytree(finished, run)
     entry = next((run / "ledger").iterdir())
     (entry / "arrays.safetensors").write_bytes(b"torn")
-    with pytest.raises(InvalidInput, match=f"{entry.name}.*delete the folder and"):
+    with pytest.raises(InvalidInput, match=f"{entry.name}.*delete it and resume"):
         drive(run, 1, quiet)
 
 

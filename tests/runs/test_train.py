@@ -205,6 +205,13 @@ LEARN = ["learn", "--world", "ant", "--demos", "nowhere", "--class", "speed <= ?
         (["learn", "my.toml", "--steps", "5"], "--steps has no effect here; my.toml says it all"),
         (["learn", "my.toml", "--class", "x <= ?"], "--class has no effect here"),
         (["learn", "my.toml", "--noise", "0.1"], "--noise has no effect here"),
+        (["learn", "my.toml", "--iterations", "0"], "--iterations has no effect here"),
+        (["learn", "my.toml", "--buffer", "0"], "--buffer has no effect here"),
+        (["learn", "my.toml", "--tolerance", "0"], "--tolerance has no effect here"),
+        (["learn", "my.toml", "--expert-budget", "0"], "--expert-budget has no effect here"),
+        (["learn", "my.toml", "--world", "ant"], "--world has no effect here"),
+        (["learn", "my.toml", "--slip", "0.1"], "--slip is for maps"),
+        ([*LEARN, "--solver", "lp"], "--solver is for maps"),
         (["learn", "--demos", "d", "--paths", "3"], "--paths is how demonstrations are made; d"),
         ([*LEARN, "--noise", "0.7"], "--noise is how demonstrations are made"),
         ([*LEARN, "--ppo", "marge=1"], "no entry"),
@@ -256,6 +263,16 @@ def test_the_clock_adds_up_over_sessions(tmp_path: Path) -> None:
     path.write_text('{"seconds": 100.0}')
     train.Clock(path).write()
     assert 100.0 <= json.loads(path.read_text())["seconds"] < 101.0
+
+
+@pytest.mark.parametrize("name", ["summary.json", "timing.json"])
+def test_a_file_that_was_cut_short_is_named(trained: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(trained, tmp_path / "run")
+    if name == "timing.json":  # a finished run doesn't look at its clock
+        (tmp_path / "run/summary.json").unlink()
+    (tmp_path / "run" / name).write_text("{")
+    with pytest.raises(InvalidInput, match=f"{name}: it can't be read .*delete it and resume"):
+        drive(tmp_path / "run", quiet)
 
 
 def test_curves_read_back(trained: Path) -> None:

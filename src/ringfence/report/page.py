@@ -22,10 +22,11 @@ from ringfence.report import (
     svg,
     words,
 )
+from ringfence.report.alike import require_alike
 from ringfence.report.control_read import is_control, read_control
 from ringfence.report.labels import Labels, read_labels
 from ringfence.report.markup import Markup, data_block, figure_text, tag
-from ringfence.report.read import RunData, read_run
+from ringfence.report.read import RunData, read_run, require_finished
 from ringfence.report.shell import document, folded, section, tiles, versions_line
 from ringfence.runs.files import write_file
 
@@ -41,6 +42,7 @@ def write(run: Path) -> Path:
 
 def render(run: Path) -> str:
     """The page of a finished run."""
+    require_finished(run)
     if is_control(run):
         return control_page.render(read_control(run))
     data = read_run(run)
@@ -50,7 +52,8 @@ def render(run: Path) -> str:
 
 def write_many(runs: Sequence[Path], out: Path) -> Path:
     """Write one page over several seeds of the same experiment."""
-    if any(is_control(run) for run in runs):
+    require_alike(runs)
+    if is_control(runs[0]):
         page = control_seeds.render([read_control(run) for run in runs])
     else:
         page = seeds.render([read_run(run) for run in runs])

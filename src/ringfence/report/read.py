@@ -109,14 +109,17 @@ def read_run(run: Path) -> RunData:
 # ---------------------------------------------------------------------------------- the summary
 
 
+def require_finished(run: Path) -> None:
+    """The summary is what a run writes last."""
+    if not (run / "summary.json").is_file():
+        configs.read_document(run / "config.toml")  # or it is no run at all
+        raise InvalidInput(f"{run}: unfinished; go on with 'ringfence resume {run}'")
+
+
 def read_summary(run: Path) -> dict[str, Any]:
     """summary.json, after a check that what the report reads is there."""
+    require_finished(run)
     path = run / "summary.json"
-    if not path.is_file():
-        raise InvalidInput(
-            f"{run}: it has no summary.json, so the run has not ended; go on with "
-            f"'ringfence resume {run}'"
-        )
     document = read_json(path)
     if document.get("schema") != SCHEMA:
         raise InvalidInput(

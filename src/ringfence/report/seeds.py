@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from ringfence.errors import InvalidInput
 from ringfence.report import svg
 from ringfence.report.charts import Series, Values, line_chart
 from ringfence.report.markup import Markup, number, tag
@@ -21,7 +19,6 @@ Row = Mapping[str, Any]
 
 def render(runs: Sequence[RunData]) -> str:
     """The page of several runs that differ in nothing but seed and demonstrations."""
-    require_alike(runs)
     first, count = runs[0], len(runs)
     s = first.summary
     title = f"{s['world']}: {s['method']} over {plural(count, 'seed')}"
@@ -40,28 +37,6 @@ def render(runs: Sequence[RunData]) -> str:
         tag("footer", f"Written with {versions_line(s['versions'])}."),
     ]
     return document(title, body)
-
-
-def require_alike(runs: Sequence[RunData]) -> None:
-    """Means over different experiments would mean nothing."""
-    if not runs:
-        raise InvalidInput("a report over several runs needs at least one run")
-    first = _experiment(runs[0])
-    for run in runs[1:]:
-        other = _experiment(run)
-        for name, value in other.items():
-            if value != first[name]:
-                raise InvalidInput(
-                    f"the runs with seeds {runs[0].config.seed} and {run.config.seed} are not of "
-                    f"one experiment: {name} differs; report them apart"
-                )
-
-
-def _experiment(run: RunData) -> dict[str, Any]:
-    config = asdict(run.config)
-    parts = {f"[{part}] {key}": value for part in ("world", "game", "solver")
-             for key, value in config[part].items()}  # fmt: skip
-    return {**parts, "[demos] experts": run.config.demos.experts, "tasks": run.tasks}
 
 
 def mean_se(values: Values) -> tuple[float | None, float | None]:

@@ -1,4 +1,7 @@
-"""Atomic writes: a file or folder is there whole, or not at all, whenever the machine stops."""
+"""Atomic writes: a file or folder is there whole, or not at all, whenever the machine stops.
+
+What was damaged afterwards is named when it is read.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ringfence.disk import sync
+from ringfence.disk import reading, sync, writing
 
 
 def write_file(path: Path, content: bytes) -> None:
     """Write to a temporary name beside `path`, sync, rename."""
     partial = path.with_name(f".{path.name}.partial")
-    _write_synced(partial, content)
-    os.replace(partial, path)
-    sync(path.parent)
+    with writing(path):
+        try:
+            _write_synced(partial, content)
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+        sync(path.parent)
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -27,10 +34,14 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """
     if folder.is_dir() and _same(folder, files):
         return
-    partial = fresh_partial(folder)
-    for name, content in files.items():
-        _write_synced(partial / name, content)
-    publish(partial, folder)
+    with writing(folder):
+        partial = fresh_partial(folder)
+        try:
+            for name, content in files.items():
+                _write_synced(partial / name, content)
+            publish(partial, folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def fresh_partial(folder: Path) -> Path:
@@ -61,6 +72,12 @@ def remove_partials(root: Path) -> None:
 
 def write_json(path: Path, document: Any) -> None:
     write_file(path, json_bytes(document))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object that a run wrote, and writes again once it is gone."""
+    with reading(path):
+        return dict(json.loads(path.read_bytes()))
 
 
 def json_bytes(document: Any) -> bytes:

@@ -13,30 +13,47 @@ from typing import Any
 
 from ringfence import demos as demonstrations
 from ringfence.demos import Demonstrations
+from ringfence.disk import writing
 from ringfence.errors import InvalidInput
 from ringfence.runs.files import fresh_partial, publish, write_file
 
 Event = dict[str, Any]
 OnEvent = Callable[[Event], None]
 
+#: What determines a run: of a game, of a solve and of a transfer on continuous worlds.
+CONFIGS = ("config.toml", "solve.toml", "transfer.toml")
+
 
 def create(run: Path, config: str, demos: Demonstrations) -> None:
     """A new run directory with config.toml and demonstrations: whole, or not at all."""
-    run.parent.mkdir(parents=True, exist_ok=True)
-    partial = fresh_partial(run)
-    try:
-        demonstrations.save(demos, partial / "demos")
-        write_file(partial / "config.toml", config.encode())
-        publish(partial, run)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with writing(run):
+        partial = fresh_partial(run)
+        try:
+            demonstrations.save(demos, partial / "demos")
+            write_file(partial / "config.toml", config.encode())
+            publish(partial, run)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def is_run(folder: Path) -> bool:
+    """Does `ringfence resume` go on with this?"""
+    return any((folder / name).is_file() for name in CONFIGS)
+
+
+def is_free(folder: Path) -> bool:
+    """Can a new folder take this name? An empty one gives way, unless it is the working one."""
+    empty = folder.is_dir() and folder.name != "" and not any(folder.iterdir())
+    return empty or not folder.exists()
 
 
 def refuse_existing(run: Path) -> None:
-    if run.exists():
+    if is_run(run):
         raise InvalidInput(
             f"{run}: it exists already; go on with 'ringfence resume {run}' or choose another --out"
         )
+    if not is_free(run):
+        raise InvalidInput(f"{run}: it exists and is not a run; choose another --out")
 
 
 def read_demos(run: Path, content_hash: str) -> Demonstrations:
@@ -55,7 +72,8 @@ def teller(run: Path, on_event: OnEvent) -> OnEvent:
 
     def tell(event: Event) -> None:
         event = {"seconds": round(time.monotonic() - began, 3), **event}
-        with open(run / "metrics.jsonl", "a", encoding="utf-8") as file:
+        path = run / "metrics.jsonl"
+        with writing(path), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
         on_event(event)
 

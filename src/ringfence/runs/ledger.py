@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 import safetensors.numpy
-from safetensors import SafetensorError
 
 from ringfence.constraints import files as constraint_files
-from ringfence.errors import InvalidInput
+from ringfence.disk import reading
 from ringfence.objects import Behaviour, Problem, Solution
 from ringfence.runs.files import json_bytes, write_folder
 
@@ -65,14 +64,9 @@ class Ledger:
         folder = self.root / name
         if not folder.is_dir():
             return None
-        try:
+        with reading(folder):
             document = json.loads((folder / "solve.json").read_bytes())
             return _solution(document, safetensors.numpy.load_file(folder / "arrays.safetensors"))
-        except (OSError, ValueError, KeyError, SafetensorError) as problem:
-            raise InvalidInput(
-                f"{folder}: this finished solve can't be read ({problem}); delete the folder and "
-                "resume, it will be solved again"
-            ) from None
 
     def put(self, name: str, key: dict[str, Any], solution: Solution) -> None:
         document = {

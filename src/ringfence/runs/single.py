@@ -21,6 +21,7 @@ from ringfence.objects import Array, Constraint, J, Problem, Solution
 from ringfence.report import figures
 from ringfence.runs.config import WorldConfig
 from ringfence.runs.files import json_bytes, write_folder
+from ringfence.runs.folder import is_free
 from ringfence.runs.summary import finite, versions
 from ringfence.runs.worlds import make_world
 from ringfence.worlds.finite import FiniteTask, rollout
@@ -120,7 +121,7 @@ def outcome(world: GridWorld, c: Constraint, solution: Solution) -> dict[str, An
 
 
 def refuse_existing(out: Path) -> None:
-    if out.exists():
+    if not is_free(out):
         raise InvalidInput(f"{out}: it exists already; choose another --out")
 
 

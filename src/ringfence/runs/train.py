@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -25,13 +24,22 @@ from typing import Any, Literal
 
 import numpy as np
 import safetensors.numpy
+from safetensors import SafetensorError
 
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature, Problem, Trajectory
 from ringfence.report.topview import top_view
 from ringfence.runs import config as configs
-from ringfence.runs.files import json_bytes, remove_partials, write_file, write_folder, write_json
+from ringfence.runs.files import (
+    json_bytes,
+    read_json,
+    remove_partials,
+    write_file,
+    write_folder,
+    write_json,
+)
+from ringfence.runs.folder import refuse_existing
 from ringfence.runs.summary import versions
 from ringfence.solvers.ppo import PPO, PPOConfig, Record, Result
 from ringfence.worlds.ant import AntTask
@@ -108,17 +116,13 @@ def starts_hash(starts: Array) -> str:
 
 def create(run: Path, config: TrainConfig, starts: Array | None = None) -> None:
     """A new folder with its configuration (and starts [n, s]), if the problem can be posed."""
-    if run.exists():
-        raise InvalidInput(
-            f"{run}: it exists already; go on with 'ringfence resume {run}' or choose another --out"
-        )
+    refuse_existing(run)
     make_problem(config)
     files = {FILE: to_toml(config).encode()}
     if starts is not None:
         if starts_hash(starts) != config.starts:
             raise ValueError("the configuration names other starts than these")
         files[STARTS] = safetensors.numpy.save({"states": np.ascontiguousarray(starts, np.float64)})
-    run.parent.mkdir(parents=True, exist_ok=True)
     write_folder(run, files)
 
 
@@ -129,7 +133,10 @@ def read_starts(run: Path, config: TrainConfig) -> Array | None:
     path = run / STARTS
     if not path.is_file():
         raise InvalidInput(f"{run}: {STARTS} is missing, which {FILE} names; begin a new run")
-    starts: Array = safetensors.numpy.load_file(path)["states"]
+    try:
+        starts: Array = safetensors.numpy.load_file(path)["states"]
+    except (KeyError, SafetensorError):
+        starts = np.empty(0)
     if starts_hash(starts) != config.starts:
         raise InvalidInput(f"{path}: not the states that {FILE} names; begin a new run")
     return starts
@@ -167,8 +174,7 @@ def make_problem(config: TrainConfig) -> Problem:
 def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
     """Solve, from wherever it was; returns the summary."""
     if (run / "summary.json").is_file():  # written last
-        finished: dict[str, Any] = json.loads((run / "summary.json").read_text())
-        return finished
+        return read_json(run / "summary.json")
     config = read(run)
     remove_partials(run)
     problem, clock = make_problem(config), Clock(run / "timing.json")
@@ -220,7 +226,7 @@ class Clock:
 
     def __init__(self, path: Path) -> None:
         self._path, self._began = path, time.monotonic()
-        before = json.loads(path.read_text()) if path.is_file() else {}
+        before = read_json(path) if path.is_file() else {}
         self._before = float(before.get("seconds", 0.0))
 
     def write(self) -> None:

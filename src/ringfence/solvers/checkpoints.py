@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from ringfence.disk import sync
+from ringfence.disk import reading, sync, writing
 
 
 def write(folder: Path, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> None:
@@ -20,28 +20,30 @@ def write(folder: Path, arrays: dict[str, NDArray[Any]], values: dict[str, Any])
     A kill between the two renames leaves the old one under a hidden name; `read` finds it.
     """
     temporary, old = _beside(folder, "tmp"), _beside(folder, "old")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    # not ascontiguousarray, which turns a number into an array of one
-    plain = {k: np.asarray(v, order="C") for k, v in arrays.items()}
-    save_file(plain, temporary / "state.safetensors")
-    (temporary / "state.json").write_text(json.dumps(values))
-    for path in (*temporary.iterdir(), temporary):
-        sync(path)
-    if folder.exists():
+    with writing(folder):
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        # not ascontiguousarray, which turns a number into an array of one
+        plain = {k: np.asarray(v, order="C") for k, v in arrays.items()}
+        save_file(plain, temporary / "state.safetensors")
+        (temporary / "state.json").write_text(json.dumps(values))
+        for path in (*temporary.iterdir(), temporary):
+            sync(path)
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
+        temporary.rename(folder)
+        sync(folder.parent)
         shutil.rmtree(old, ignore_errors=True)
-        folder.rename(old)
-    temporary.rename(folder)
-    sync(folder.parent)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def read(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
     """The arrays and values of the last complete checkpoint; None if there is none."""
     for place in (folder, _beside(folder, "old")):
         if (place / "state.json").exists():
-            values = json.loads((place / "state.json").read_text())
-            return load_file(place / "state.safetensors"), values
+            with reading(place):
+                values = json.loads((place / "state.json").read_text())
+                return load_file(place / "state.safetensors"), values
     return None
 
 

@@ -1,0 +1,57 @@
+"""What the disk refuses names the file that was meant."""
+
+from __future__ import annotations
+
+from errno import EFBIG, ENOSPC
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import SafetensorError
+
+from ringfence import demos
+from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.disk import reading, writing
+from ringfence.errors import InvalidInput
+from ringfence.objects import Feature, Trajectory
+
+
+@pytest.mark.parametrize(
+    ("problem", "number"),
+    [
+        (OSError(ENOSPC, "no space"), ENOSPC),  # as `write` says it: without a name
+        (FileNotFoundError(2, "missing", ".x.partial"), 2),
+        (RuntimeError("Can't close file (errno = 27, error message = 'File too large')"), EFBIG),
+        (SafetensorError("I/O error: No space left on device (os error 28)"), ENOSPC),
+    ],
+)
+def test_a_failed_write_names_what_was_to_be_written(problem: Exception, number: int) -> None:
+    with pytest.raises(OSError, match="wanted") as caught, writing(Path("wanted")):
+        raise problem
+    assert (caught.value.errno, caught.value.filename) == (number, "wanted")
+
+
+def test_other_errors_in_writing_stay_what_they_are() -> None:
+    with pytest.raises(ValueError, match="wrong shape"), writing(Path("wanted")):
+        raise ValueError("wrong shape")
+
+
+def test_what_cannot_be_read_is_named_with_the_way_on(tmp_path: Path) -> None:
+    with (
+        pytest.raises(InvalidInput, match=r"x: it can't be read .*delete it and resume"),
+        reading(tmp_path / "x"),
+    ):
+        (tmp_path / "x").read_bytes()
+
+
+def test_demonstrations_are_not_begun_on_a_full_disk(tmp_path: Path, monkeypatch) -> None:
+    t = Trajectory(np.zeros((3, 1)), np.zeros((2, 1)), np.zeros(2), np.ones((2, 1)), False)
+    given = Demonstrations((TaskDemos("a", (t, t), ()),), (Feature("x", "m"),), {})
+
+    def full(path: Path) -> object:
+        return type("usage", (), {"free": 30_000})
+
+    monkeypatch.setattr(demos.shutil, "disk_usage", full)
+    with pytest.raises(OSError, match=r"No space left.*demos"):
+        demos.save(given, tmp_path / "demos")
+    assert list(tmp_path.iterdir()) == []
