@@ -107,3 +107,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'ringfence' has no attribute {name!r}")
     return getattr(import_module(f"ringfence.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ class Constraint(Protocol):
     @property
     def features(self) -> tuple[Feature, ...]: ...
 
-    def raw(self, phi: Array) -> Array:
+    def raw(self, phi: ArrayLike) -> Array:
         """phi [n, d] -> [n], positive where the constraint is violated."""
         ...
 
@@ -79,7 +79,7 @@ class Constraint(Protocol):
         """The activated value of raw values, >= 0 for every learned class."""
         ...
 
-    def cost(self, phi: Array) -> Array:
+    def cost(self, phi: ArrayLike) -> Array:
         """phi [n, d] -> [n]: activate(raw(phi))."""
         ...
 

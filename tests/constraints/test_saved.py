@@ -34,6 +34,9 @@ def test_a_loaded_constraint_says_all_that_was_saved(tmp_path: Path, c: Constrai
     assert np.array_equal(again(phi), c.cost(phi))
     assert np.array_equal(again(phi.tolist()), c.cost(phi))
     assert np.array_equal(again.raw(phi), c.raw(phi))
+    assert np.array_equal(again.raw(phi.tolist()), c.raw(phi))
+    assert np.array_equal(c.raw(phi.tolist()), c.raw(phi))
+    assert np.array_equal(c.cost(phi.tolist()), c.cost(phi))
     assert again.describe() == c.describe()
     assert again.features == c.features
     assert again.delta == 0.25

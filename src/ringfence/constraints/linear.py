@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature
@@ -34,13 +35,13 @@ class LinearConstraint:
         if not (np.isfinite(self.weights).all() and np.isfinite(self.offset)):
             raise InvalidInput("a linear constraint's weights and offset must be finite")
 
-    def raw(self, phi: Array) -> Array:
-        return phi @ self.weights - self.offset
+    def raw(self, phi: ArrayLike) -> Array:
+        return np.asarray(phi) @ self.weights - self.offset
 
     def activate(self, raw: Array) -> Array:
         return np.log1p(np.maximum(raw, 0)) if self.activation == "log" else raw
 
-    def cost(self, phi: Array) -> Array:
+    def cost(self, phi: ArrayLike) -> Array:
         return self.activate(self.raw(phi))
 
     def describe(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature
@@ -56,7 +56,8 @@ class MLPConstraint:
         if not all(np.isfinite(n).all() for n in numbers) or not (self.scale > 0).all():
             raise InvalidInput("a network's numbers must be finite and its scales positive")
 
-    def raw(self, phi: Array) -> Array:
+    def raw(self, phi: ArrayLike) -> Array:
+        phi = np.asarray(phi)
         if phi.ndim != 2 or phi.shape[1] != len(self.features):
             raise InvalidInput(
                 f"features of shape {phi.shape} don't fit a network of {len(self.features)}"
@@ -70,7 +71,7 @@ class MLPConstraint:
     def activate(self, raw: Array) -> Array:
         return np.log1p(np.maximum(raw, 0))
 
-    def cost(self, phi: Array) -> Array:
+    def cost(self, phi: ArrayLike) -> Array:
         return self.activate(self.raw(phi))
 
     @cached_property

@@ -40,13 +40,13 @@ class SavedConstraint:
         """The cost [n] of features [n, d]."""
         return self.cost(self.checked(phi))
 
-    def raw(self, phi: Array) -> Array:
+    def raw(self, phi: ArrayLike) -> Array:
         return self.constraint.raw(phi)
 
     def activate(self, raw: Array) -> Array:
         return self.constraint.activate(raw)
 
-    def cost(self, phi: Array) -> Array:
+    def cost(self, phi: ArrayLike) -> Array:
         return self.constraint.cost(phi)
 
     def describe(self) -> str:

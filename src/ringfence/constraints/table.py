@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Feature
@@ -35,13 +35,13 @@ class TableConstraint:
         ):
             raise InvalidInput(f"a table's values must be finite and in [{low:g}, 1]")
 
-    def raw(self, phi: Array) -> Array:
+    def raw(self, phi: ArrayLike) -> Array:
         return self.values[cell_index(phi, self.values.shape)]
 
     def activate(self, raw: Array) -> Array:
         return raw
 
-    def cost(self, phi: Array) -> Array:
+    def cost(self, phi: ArrayLike) -> Array:
         return self.raw(phi)
 
     @property
@@ -85,8 +85,9 @@ def _cells(features: tuple[Feature, ...]) -> str:
     return "cell (" + ", ".join(f.name for f in features) + ")"
 
 
-def cell_index(phi: Array, shape: tuple[int, ...]) -> tuple[NDArray[np.intp], ...]:
+def cell_index(phi: ArrayLike, shape: tuple[int, ...]) -> tuple[NDArray[np.intp], ...]:
     """Integer features [n, d] as an index into a table; anything else is an error."""
+    phi = np.asarray(phi)
     if phi.ndim != 2 or phi.shape[1] != len(shape):
         raise InvalidInput(f"features of shape {phi.shape} don't fit a table of shape {shape}")
     index = phi.astype(np.intp)
