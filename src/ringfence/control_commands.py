@@ -15,13 +15,12 @@ from ringfence.report import page
 from ringfence.runs import control, control_transfer, own_check
 from ringfence.runs.config import build, read_entries
 from ringfence.runs.control_config import (
-    ITERATION,
-    ITERATION_ON,
     CloneConfig,
     ControlConfig,
     ControlDemos,
     ControlGame,
     ControlWorld,
+    iteration,
     read_user,
     solve_settings,
 )
@@ -46,7 +45,7 @@ def learn(options: Namespace) -> None:
 
     config, given = own(options) if options.config else from_options(options)
     name = config.world.name.replace(":", "-").replace("/", "-")
-    out = options.out or free_name(Path("runs") / f"{name}-{config.game.method}")
+    out = options.out = options.out or free_name(Path("runs") / f"{name}-{config.game.method}")
     refuse_existing(out)
     control.create(out, config, given)
     finish(out)
@@ -108,7 +107,7 @@ def transfer(options: Namespace) -> None:
     config = control_transfer.TransferConfig(
         options.command_line, options.seed, world, settings, ppo
     )
-    out = options.out or free_name(Path("runs") / "transfer")
+    out = options.out = options.out or free_name(Path("runs") / "transfer")
     control_transfer.create(out, config, folder)
     finish_transfer(out)
 
@@ -120,18 +119,21 @@ def finish_transfer(out: Path) -> None:
         s = control_transfer.drive(out, progress)
     print(f"{s['task']} under {s['constraint']['description']}, {s['episodes']} episodes")
     print(f"reward: {s['reward']:.2f} +- {s['reward_se']:.2f}")
-    tell_violations("cost", "", s)
+    tell_violations("cost", "", f"{s['delta']:.4g}", s)
     if s["truth"] is not None:
-        tell_violations(f"true cost ({s['truth']})", "true_", s)
+        limit = f"{s['true_limit']:.4g}: {s['true_limit_is']}"
+        tell_violations(f"true cost ({s['truth']})", "true_", limit, s)
     if s["cost"] - 2 * s["cost_se"] > s["delta"]:
         print("warning: the policy does not keep the limit yet; train it longer (--steps)")
+        if not s["delta"]:
+            print("         A limit of 0 is approached, never reached: allow some cost (--delta).")
     print(f"saved to {out}")
 
 
-def tell_violations(name: str, prefix: str, s: dict[str, Any]) -> None:
+def tell_violations(name: str, prefix: str, limit: str, s: dict[str, Any]) -> None:
     cost, se = s[f"{prefix}cost"], s[f"{prefix}cost_se"]
     count, (low, high) = s[f"{prefix}violating_episodes"], s[f"{prefix}violation_chance"]
-    print(f"{name}: {cost:.3f} +- {se:.3f} (limit {s['delta']:.4g})")
+    print(f"{name}: {cost:.3f} +- {se:.3f} (limit {limit})")
     print(
         f"  {count} of {s['episodes']} episodes exceed the limit: their chance is {low:.3f} to "
         f"{high:.3f} ({s['confidence']:.0%}, exact binomial)"
@@ -159,7 +161,7 @@ def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstration
         probe=not options.no_probe,
         **chosen,
     )
-    ppo = {**ITERATION, **ITERATION_ON.get(options.world, {}), "start_share": options.start_share}
+    ppo: dict[str, Any] = {"start_share": options.start_share}
     if options.steps is not None:
         ppo["env_steps"] = options.steps
     ppo |= read_entries("--ppo", options.ppo)
@@ -173,7 +175,7 @@ def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstration
         ControlDemos(),
         game,
         clone,
-        build("--ppo", ppo, PPOConfig),
+        build("--ppo", iteration(options.world, ppo), PPOConfig),
     )
     return config, demos.load(options.demos)
 
@@ -188,8 +190,11 @@ def finish(run: Path) -> None:
         free = summary["unconstrained"]
         print(
             f"no constraint needed: without one, a learner earns {free['learner_reward_mean']:.1f} "
-            f"in {free['env_steps']} steps, the demonstrators {free['expert_reward_mean']:.1f}"
+            f"in {free['env_steps']} steps, the demonstrators {free['expert_reward_mean']:.1f}, "
+            "and does nothing that they avoid. If it learned too little: more steps, or --no-probe "
+            "(in a file: env_steps, or probe = false)"
         )
+        print(f"page: {report}")
         return
     chosen = summary["iterations"][summary["selected"] - 1]
     print(f"constraint (iteration {summary['selected']}): {chosen['constraint']['description']}")
@@ -283,5 +288,9 @@ def reproduce(options: Namespace, seeds: int) -> None:
 
 def changed(experiment: Any, options: Namespace) -> Any:
     """The experiment with another number of steps or iterations, where they are given."""
-    given = {name: getattr(options, name) for name in ("steps", "iterations")}
-    return replace(experiment, **{name: value for name, value in given.items() if value})
+    names = [n for n in ("steps", "iterations") if getattr(options, n) is not None]
+    given = {name: getattr(options, name) for name in names}
+    for name, value in given.items():
+        if value < 1:
+            raise InvalidInput(f"--{name} must be at least 1, got {value}")
+    return replace(experiment, **given)

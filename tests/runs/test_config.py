@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ def test_defaults_are_written_out() -> None:
         ("iterations = 5", "rounds = 5", ["[game]", "'rounds'", "iterations"]),
         ('kind = "lp"', 'kind = "magic"', ["[solver] kind", "'soft', 'lp'"]),
         ("horizon = 9\n", "", ["[world]", "horizon"]),
+        ("slip = 0.1", "slip = nan", ["[world] slip: nan is not finite"]),
         ("[game]", "[game", ["not valid TOML"]),
         ('"goal (0,2)",', "7,", ["[game] tasks", "list of strings"]),
     ],
@@ -61,6 +63,12 @@ def test_a_bad_entry_is_named(tmp_path: Path, old: str, new: str, words: list[st
         read(path)
     for word in [str(path), *words]:
         assert word in str(error.value)
+
+
+def test_what_could_not_be_read_back_is_not_written() -> None:
+    endless = replace(CONFIG, game=replace(CONFIG.game, epsilon=float("-inf")))
+    with pytest.raises(InvalidInput, match=r"\[game\] epsilon: -inf is not finite"):
+        to_toml(endless)
 
 
 def test_a_folder_without_configuration_is_no_run(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from ringfence.constraints import files as constraint_files
 from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, behaviour_of
-from ringfence.report import control_seeds, page
-from ringfence.report.control_read import read_control
+from ringfence.report import page
 from ringfence.runs import control_config as configs
 from ringfence.runs.control import create, drive
 from ringfence.runs.ledger import Ledger
@@ -277,23 +276,36 @@ def test_the_page_shows_every_iteration_and_what_is_open(finished: Path) -> None
     assert "http" not in text.replace("http-equiv", "")
 
 
-def test_a_page_over_seeds_has_their_means(finished: Path) -> None:
-    text = page_over([finished, finished])
+def changed(finished: Path, other: Path, old: str, new: str) -> Path:
+    """A copy with another configuration."""
+    shutil.copytree(finished, other)
+    text = (other / "config.toml").read_text()
+    assert old in text
+    (other / "config.toml").write_text(text.replace(old, new))
+    return other
+
+
+def test_a_page_over_seeds_has_their_means(finished: Path, tmp_path: Path) -> None:
+    other = changed(finished, tmp_path / "other", "seed = 0", "seed = 1")
+    text = page.write_many([finished, other], tmp_path / "page.html").read_text()
     assert "over 2 seeds" in text
     assert text.count("<tr") == 3
 
 
-def page_over(runs: list[Path]) -> str:
-    return control_seeds.render([read_control(run) for run in runs])
-
-
 def test_runs_of_different_experiments_are_not_averaged(finished: Path, tmp_path: Path) -> None:
+    other = changed(finished, tmp_path / "other", '"regression"', '"payoff"')
+    with pytest.raises(InvalidInput, match=r"one experiment: \[game\] player differs"):
+        page.write_many([finished, other], tmp_path / "page.html")
+
+
+def test_a_clock_that_was_cut_short_is_named(finished: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(finished, other)
-    summary = json.loads((other / "summary.json").read_text())
-    (other / "summary.json").write_text(json.dumps({**summary, "player": "payoff"}))
-    with pytest.raises(InvalidInput, match="player differs"):
-        page_over([finished, other])
+    (other / "timing.json").write_text('{"seconds": 1')
+    with pytest.raises(InvalidInput, match=r"timing.json: it can't be read .*delete it and resume"):
+        page.render(other)
+    with pytest.raises(InvalidInput, match=r"timing.json: it can't be read .*delete it and resume"):
+        drive(other, quiet)
 
 
 def test_a_torn_run_is_named(finished: Path, tmp_path: Path) -> None:

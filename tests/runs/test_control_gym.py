@@ -134,6 +134,28 @@ def test_a_file_that_cannot_work_is_refused(
     assert not (folder / "run").exists()
 
 
+def test_stored_demonstrations_in_another_unit_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "my.toml"
+    path.write_text(path.read_text().replace('unit = "m/s"', 'unit = "km/h"'))
+    assert main(["learn", str(path), "--out", str(folder / "run")]) == 2
+    assert "'speed' in m/s" in (said := capsys.readouterr().err)
+    assert "in km/h; convert them" in said
+    assert not (folder / "run").exists()
+
+
+def test_a_file_gets_its_worlds_learning_rate_unless_it_has_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "my.toml"
+    for world, own, rate in (
+        ("ant", "", 3e-4),
+        ("ant-bullet", "", 1e-4),
+        ("ant-bullet", "[ppo]\nlearning_rate = 2e-4", 2e-4),
+    ):
+        path.write_text(f'[world]\nkind = "{world}"\n[game]\nconstraint = "speed <= ?"\n{own}')
+        assert read_user(path, "", 0).ppo.learning_rate == rate
+
+
 def test_a_source_that_is_two_things_is_refused() -> None:
     features = (FeatureConfig("x", "m", info="x", column=0),)
     with pytest.raises(InvalidInput, match="info or column"):

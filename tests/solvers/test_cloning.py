@@ -89,6 +89,19 @@ def test_demonstrations_of_another_task_are_refused():
         clone([], AntTask(), (0,))
 
 
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"steps": -1}, "steps must be at least 0"),
+        ({"batch": 0}, "batch must be at least 1"),
+        ({"learning_rate": float("nan")}, "learning_rate must be above 0"),
+    ],
+)
+def test_settings_that_cannot_clone_are_refused(change: dict, word: str) -> None:
+    with pytest.raises(InvalidInput, match=word):
+        CloningConfig(**change)
+
+
 def test_a_clone_of_ants_acts_like_them_on_the_ant():
     task = AntTask(horizon=150)
     teacher = policy_for(task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
@@ -106,8 +107,22 @@ def to_toml(config: RunConfig) -> str:
 
 def section_lines(name: str, config: Any) -> list[str]:
     """One section with all of a dataclass's entries; None is written by leaving the entry out."""
-    entries = asdict(config).items()
-    return ["", f"[{name}]", *(f"{k} = {toml_value(v)}" for k, v in entries if v is not None)]
+    entries = {k: v for k, v in asdict(config).items() if v is not None}
+    for key, value in entries.items():
+        require_finite(f"[{name}] {key}", value)
+    return ["", f"[{name}]", *(f"{k} = {toml_value(v)}" for k, v in entries.items())]
+
+
+def require_finite(where: str, value: object) -> None:
+    """Nothing can be computed from nan or inf, alone or in a list or table."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"{where}: {value} is not finite; give a number, or leave it out")
+    if isinstance(value, tuple | list):
+        for part in value:
+            require_finite(where, part)
+    if isinstance(value, dict):
+        for key, part in value.items():
+            require_finite(f"{where} {key}", part)
 
 
 def toml_value(value: object) -> str:
@@ -178,8 +193,7 @@ def section(path: Path, document: Mapping[str, Any], name: str, kind: type[T]) -
 
 def build(where: str, table: Any, kind: type[T]) -> T:
     """A TOML table as a dataclass; `where` begins the message if it can't be one."""
-    if not isinstance(table, dict):
-        raise InvalidInput(f"{where} must be a section")
+    table = as_table(where, table)
     known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
     for key in table:
         if key not in known:
@@ -190,6 +204,12 @@ def build(where: str, table: Any, kind: type[T]) -> T:
         return kind(**values)
     except TypeError as problem:
         raise InvalidInput(f"{where}: {problem}") from None
+
+
+def as_table(where: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{where} must be a section with entries, not {value!r}")
+    return value
 
 
 def read_entries(where: str, entries: Sequence[str]) -> dict[str, Any]:
@@ -210,6 +230,7 @@ def scalar(path: Path, document: Mapping[str, Any], key: str, kind: type[T]) -> 
 
 def _typed(where: str, value: Any, hint: Any) -> Any:
     choices = get_args(hint)
+    require_finite(where, value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if hint in (int, float, str, bool):

@@ -22,6 +22,7 @@ from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.player import Begun, ConstraintPlayer
 from ringfence.demos import Demonstrations, content_hash
+from ringfence.disk import reading
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, play, weigh
 from ringfence.objects import (
@@ -238,7 +239,8 @@ class _Drive:
             }
             write_folder(place, made)
         tasks = range(len(self.sides.tasks))
-        return [safetensors.numpy.load_file(place / f"{k}.safetensors") for k in tasks]
+        with reading(place):
+            return [safetensors.numpy.load_file(place / f"{k}.safetensors") for k in tasks]
 
     def clone(self, k: int) -> Start:
         c, hidden = self.config.clone, self.config.ppo.hidden
@@ -247,9 +249,10 @@ class _Drive:
         return clone(demos, task, (self.config.seed, BEFORE, k), settings)
 
     def free(self, starts: list[Start | None]) -> list[Solution]:
-        """Learners without a constraint."""
+        """Learners without a constraint, and so without a multiplier."""
         none = LinearConstraint(self.features, np.zeros(len(self.features)), 0.0)
-        return self.solver(
+        solver = replace(self.solver, ppo=replace(self.config.ppo, initial_lam=0.0))
+        return solver(
             [
                 Problem(task, none, 0.0, start, (self.config.seed, BEFORE, k))
                 for k, (task, start) in enumerate(zip(self.sides.tasks, starts, strict=True))

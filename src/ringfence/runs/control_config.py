@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ringfence.errors import InvalidInput
 from ringfence.runs import config as configs
+from ringfence.solvers.cloning import CloningConfig
 from ringfence.solvers.ppo import PPOConfig
 
 Kind = Literal["ant", "ant-bullet", "gym"]
@@ -21,17 +22,25 @@ Player = Literal["regression", "weighted", "payoff"]
 Carry = Literal["nothing", "critics", "policy"]
 
 #: Where an iteration of the game differs from a single solve: it begins at a cloned policy, so it
-#: needs fewer steps; and its limit is what the experts use, so the learner shall use it, too.
+#: needs fewer steps; its limit is what the experts use, so the learner shall use it, too; and it
+#: begins at that limit, where games came to rest at a lam of 1 to 2. From 0 a first learner went
+#: far beyond it, and the regression remembers every learner.
 ITERATION: dict[str, Any] = {
     "env_steps": 200_000,
     "evaluation_episodes": 16,
     "margin": 0.0,
+    "initial_lam": 1.5,
     "checkpoint_every": 20,
 }
 #: On one simulator. Bullet's clone (1630 against its experts' 1617) came down to 1425 within 80,000
 #: steps at a rate of 3e-4, and up to 1662 within 120,000 at 1e-4. MuJoCo's clone (1489) came to
 #: 1578 at 3e-4, to 1503 at 1e-4.
 ITERATION_ON: dict[str, dict[str, Any]] = {"ant-bullet": {"learning_rate": 1e-4}}
+
+
+def iteration(kind: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """PPO's settings in a game on a kind of world; `own` ones go before."""
+    return {**ITERATION, **ITERATION_ON.get(kind, {}), **own}
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,9 @@ class CloneConfig:
     log_std: float | None = None
     carry: Carry = "policy"
 
+    def __post_init__(self) -> None:
+        CloningConfig(self.steps, self.batch, self.learning_rate)  # refuses what can't work
+
 
 @dataclass(frozen=True)
 class NetworkConfig:
@@ -231,14 +243,15 @@ def from_document(path: Path, document: Mapping[str, Any]) -> ControlConfig:
     for key in document:
         if key not in allowed:
             raise InvalidInput(f"{path}: no entry {key!r} is known here: {sorted(allowed)}")
-    ppo = {**ITERATION, **document.get("ppo", {})}
+    world = configs.section(path, document, "world", ControlWorld)
+    own = configs.as_table(f"{path}: [ppo]", document.get("ppo", {}))
     return ControlConfig(
         command=configs.scalar(path, document, "command", str),
         seed=configs.scalar(path, document, "seed", int),
-        world=configs.section(path, document, "world", ControlWorld),
+        world=world,
         demos=configs.section(path, document, "demos", ControlDemos),
         game=configs.section(path, document, "game", ControlGame),
         clone=configs.section(path, document, "clone", CloneConfig),
-        ppo=configs.section(path, {"ppo": ppo}, "ppo", PPOConfig),
+        ppo=configs.build(f"{path}: [ppo]", iteration(world.kind, own), PPOConfig),
         network=configs.section(path, document, "network", NetworkConfig),
     )

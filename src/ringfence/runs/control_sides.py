@@ -12,6 +12,7 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Trajectory, behaviour_of
 from ringfence.runs.control_config import ControlConfig
 from ringfence.runs.control_world import make_tasks
+from ringfence.runs.own_demos import check_shapes, check_units
 from ringfence.worlds.rollouts import ContinuousTask
 
 
@@ -52,15 +53,12 @@ def fitting(task: ContinuousTask, d: TaskDemos, demos: Demonstrations) -> TaskDe
             f"the demonstrations have the features {', '.join(have)}, task {task.name!r} has "
             f"{', '.join(want)}"
         )
+    check_units(task, demos.features)
+    if have != want:
+        d = TaskDemos(d.task, tuple(map(_seen, d.train)), tuple(map(_seen, d.heldout)))
     for label, t in d.labelled:
-        if t.observations.shape[1] != task.observation_dim:
-            raise InvalidInput(
-                f"{label}: observations of {t.observations.shape[1]} numbers, {task.name!r} has "
-                f"{task.observation_dim}: not demonstrations of this world"
-            )
-    if have == want:
-        return d
-    return TaskDemos(d.task, tuple(map(_seen, d.train)), tuple(map(_seen, d.heldout)))
+        check_shapes(task, label, t)
+    return d
 
 
 def _width(d: TaskDemos) -> int:

@@ -18,7 +18,7 @@ from ringfence.demo_checks import Finding
 from ringfence.demos import INDEX, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.logs import Log
-from ringfence.objects import Array, Trajectory
+from ringfence.objects import Array, Feature, Trajectory
 from ringfence.runs.control_config import ControlConfig
 from ringfence.worlds.gym_env import GymTask
 from ringfence.worlds.replay import Replay, first_difference, replay
@@ -73,6 +73,7 @@ def _of_folder(folder: Path, tasks: Sequence[ContinuousTask]) -> list[Logged]:
     of_each = demonstrations.of_tasks(given, [task.name for task in tasks])
     found = []
     for task, d in zip(tasks, of_each, strict=True):
+        check_units(task, given.features)
         of = [_log(task, label, t, names) for label, t in d.labelled]
         found.append(Logged(task, tuple(of[: len(d.train)]), tuple(of[len(d.train) :])))
     return found
@@ -88,42 +89,54 @@ def _log(task: ContinuousTask, label: str, t: Trajectory, names: Sequence[str]) 
     return Log(label, t.observations, t.actions, t.rewards, None, infos, t.terminated, t.seed)
 
 
-# Shapes ------------------------------------------------------------------------------------------
+# Units and shapes --------------------------------------------------------------------------------
 
 
-def check_shapes(task: ContinuousTask, log: Log) -> None:
+def check_units(task: ContinuousTask, features: Sequence[Feature]) -> None:
+    """Features that have a name in common with the task's have its unit."""
+    units = {f.name: f.unit for f in task.features}
+    for f in features:
+        if f.unit != units.get(f.name, f.unit):
+            raise InvalidInput(
+                f"the demonstrations have {f.name!r} in {f.unit}, task {task.name!r} in "
+                f"{units[f.name]}; convert them, or correct the unit"
+            )
+
+
+def check_shapes(task: ContinuousTask, label: str, episode: Log | Trajectory) -> None:
     """Widths are the environment's, numbers are finite, actions are in the box."""
-    T = len(log)
+    T = len(episode)
     for name, want in (
         ("observations", (T + 1, task.observation_dim)),
         ("actions", (T, len(task.action_low))),
         ("rewards", (T,)),
         ("features", (T, len(task.features))),
     ):
-        values = getattr(log, name)
+        values = getattr(episode, name)
         if values is None:
             continue
         if np.asarray(values).dtype.kind not in "fiub" or np.shape(values) != want:
             raise InvalidInput(
-                f"{log.label}: {name} have shape {np.shape(values)} of "
-                f"{np.asarray(values).dtype}, {task.name!r} needs numbers of shape {want}"
+                f"{label}: {name} have shape {np.shape(values)} of {np.asarray(values).dtype}, "
+                f"{task.name!r} needs numbers of shape {want}: not demonstrations of this world"
             )
         if not np.isfinite(values).all():
             at = tuple(map(int, np.argwhere(~np.isfinite(values))[0]))
             raise InvalidInput(
-                f"{log.label}: {name} are not finite at index {at}; repair or drop the episode"
+                f"{label}: {name} are not finite at index {at}; repair or drop the episode"
             )
-    if len(log) > task.horizon:
+    if len(episode) > task.horizon:
         raise InvalidInput(
-            f"{log.label}: {T} steps, but episodes of {task.name!r} have at most {task.horizon}; "
+            f"{label}: {T} steps, but episodes of {task.name!r} have at most {task.horizon}; "
             "set [world] steps, or split the log into episodes"
         )
     slack = 1e-5 * (task.action_high - task.action_low)
-    outside = (log.actions < task.action_low - slack) | (log.actions > task.action_high + slack)
+    actions = episode.actions
+    outside = (actions < task.action_low - slack) | (actions > task.action_high + slack)
     if outside.any():
         t, a = map(int, np.argwhere(outside)[0])
         raise InvalidInput(
-            f"{log.label}: action {a} is {log.actions[t, a]:g} at step {t}, outside its box "
+            f"{label}: action {a} is {actions[t, a]:g} at step {t}, outside its box "
             f"{task.action_low[a]:g} to {task.action_high[a]:g}; record the action that was applied"
         )
 
@@ -135,7 +148,7 @@ def complete(logged: Logged, deterministic: bool) -> tuple[TaskDemos, list[Findi
     """The task's demonstrations, and what was found on the way."""
     task = logged.task
     for log in logged.every:
-        check_shapes(task, log)
+        check_shapes(task, log.label, log)
     if not isinstance(task, GymTask):
         raise InvalidInput(f"{task.name}: logs can be read for Gymnasium's environments only")
     replays, findings = replay_all(task, logged.every, deterministic)

@@ -56,6 +56,15 @@ class CloningConfig:
     hidden: tuple[int, ...] = (128, 128)
     log_std: float | None = -0.7
 
+    def __post_init__(self) -> None:
+        for name, least in (("steps", 0), ("batch", 1)):
+            if getattr(self, name) < least:
+                raise InvalidInput(
+                    f"cloning: {name} must be at least {least}, got {getattr(self, name)}"
+                )
+        if not 0 < self.learning_rate < np.inf:
+            raise InvalidInput(f"cloning: learning_rate must be above 0, got {self.learning_rate}")
+
 
 def clone(
     demonstrations: Sequence[Trajectory],

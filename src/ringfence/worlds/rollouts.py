@@ -515,10 +515,16 @@ def check_finite(chunk: Chunk, cost: Array, first_step: int) -> None:
 
 
 def check_task(task: ContinuousTask, features: Sequence[Feature]) -> None:
-    """The constraint's features must be the task's, before the first step."""
+    """The constraint's features must be the task's, in its units, before the first step."""
     have, want = [f.name for f in task.features], [f.name for f in features]
     if have != want:
         raise InvalidInput(
             f"the constraint is over {', '.join(want)}, but task {task.name!r} has the features "
             f"{', '.join(have)}"
         )
+    for own, given in zip(task.features, features, strict=True):
+        if own.unit != given.unit:
+            raise InvalidInput(
+                f"the constraint has {own.name!r} in {given.unit}, task {task.name!r} in "
+                f"{own.unit}; bring both to one unit"
+            )
