@@ -79,6 +79,21 @@ def test_the_payoff_threshold_is_the_tightest_within_the_budget(text: str, budge
     assert J(EXPERT, template.constraint(tighter)) > budget
 
 
+@pytest.mark.parametrize("budget", [10.0, 20.0, 40.0, 1e3])
+@pytest.mark.parametrize("text", ["speed <= ?", "speed >= ?", "? speed <= ?"])
+def test_a_budget_beyond_the_lowest_value_is_used_up(text: str, budget: float) -> None:
+    template, phi = parse_template(text, FEATURES), np.zeros((50, 3))
+    phi[:, 2] = np.linspace(0.5, 0.8, 50)
+    expert = Behaviour(phi, np.ones(50), 0.0, 0.0, 50.0, 1)
+    theta = best_within(template, [expert], [], budget)
+    assert J(expert, template.constraint(theta)) == pytest.approx(budget)
+
+
+def test_a_budget_beyond_all_floats_is_answered() -> None:
+    template = parse_template("speed <= ?", FEATURES)
+    assert np.isfinite(best_within(template, [EXPERT], [LEARNER], 1e9)).all()
+
+
 def test_the_true_budget_identifies_the_threshold_of_saturating_experts() -> None:
     template, true = parse_template("speed <= ?", FEATURES), np.array([1.05])
     budget = J(EXPERT, template.constraint(true))
@@ -149,6 +164,32 @@ def test_expert_levels_are_the_mean_and_the_95th_percentile() -> None:
     assert levels["mean"] == pytest.approx(EXPERT.visits @ EXPERT.features[:, 2] / T)
     above = EXPERT.visits[EXPERT.features[:, 2] > levels["p95"]].sum() / T
     assert 0.03 < above <= 0.05
+
+
+@pytest.mark.parametrize(("sign", "text"), [(1, "? x - y <= 0"), (-1, "? x + y >= 0")])
+def test_at_the_95th_percentile_5_percent_violate_where_points_are_on_both_sides(
+    sign: int, text: str
+) -> None:
+    """Points with x < 0 violate a smaller slope, those with x > 0 a larger one."""
+    expert = group(4, 2000, (-2.5, 0.0, 0.0))
+    expert.features[:, 1] = np.abs(expert.features[:, 1])
+    assert 0.1 < (expert.features[:, 0] < 0).mean() < 0.3
+    levels = expert_levels(parse_template(text, FEATURES), [expert])
+    assert levels is not None
+
+    def share(slope: float) -> float:
+        raw = slope * expert.features[:, 0] - expert.features[:, 1]
+        return float(expert.visits[raw > 1e-12].sum() / T)
+
+    assert 0.045 < share(sign * levels["p95"]) <= 0.05
+    assert share(sign * levels["p95"] + 0.01) > 0.05
+
+
+def test_the_95th_percentile_is_left_out_where_more_violate_under_every_value() -> None:
+    """Half of the steps forbid a slope below 1, the others one above -1."""
+    phi = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, -1.0, 0.0]])
+    expert = Behaviour(phi, np.ones(3), 0.0, 0.0, 3.0, 1)
+    assert expert_levels(parse_template("? x - y <= 0", FEATURES), [expert]) == {"mean": -3.0}
 
 
 def test_known_learners_are_answered_first_and_kept_if_asked() -> None:

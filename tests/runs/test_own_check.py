@@ -161,6 +161,7 @@ def test_a_learned_limit_travels_to_a_new_task(tmp_path: Path, monkeypatch, caps
     assert "slow under speed <= 0.74" in said
     assert "12 episodes exceed the limit: their chance is" in said
     assert "true cost (speed <= 0.75)" in said
+    assert "(limit 0: the most that a demonstration costs)" in said
     summary = (tmp_path / "slow" / "summary.json").read_bytes()
     (tmp_path / "slow" / "summary.json").unlink()
     assert main(["resume", "slow"]) == 0

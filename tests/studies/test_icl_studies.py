@@ -92,15 +92,27 @@ def test_seeds_that_were_not_run_are_called_so() -> None:
     assert text.count("not run") > 10
 
 
-def test_the_error_of_the_mean_is_not_the_mean_of_the_errors() -> None:
-    def played(limit: float) -> dict:
-        iterations = [{"constraint": {"parameters": {"limit": limit}}}]
-        return {"iterations": iterations, "selected": 1, "true_parameters": {"limit": 0.75}}
+def played(limit: float, text: str = "speed <= ?") -> dict:
+    """A game of one iteration, as far as the table of parameters reads it."""
+    return {
+        "iterations": [{"constraint": {"parameters": {"limit": limit}}}],
+        "selected": 1,
+        "class": text,
+        "used": ["speed"],
+        "true_parameters": {"limit": 0.75},
+    }
 
+
+def test_the_error_of_the_mean_is_not_the_mean_of_the_errors() -> None:
     _, text = parameters({0: played(0.70), 1: played(0.82)})
     assert "| selected | limit | 0.75 | 0.7600 ± 0.0600 | 0.0100 |" in text
     assert parameters({}) == []
     assert parameters({0: {**played(0.7), "true_parameters": None}}) == []
+
+
+@pytest.mark.parametrize("text", ["linear", "? speed <= ?"])
+def test_parameters_without_a_scale_have_no_error_of_the_mean(text: str) -> None:
+    assert parameters({0: played(0.1557, text)}) == []
 
 
 def row(**changes: float) -> dict:

@@ -4,7 +4,8 @@
 
 One parameter: every value at which some point changes sides is a candidate (thinned to
 `CANDIDATES` quantiles), and the best one is moved to the edge of what is admissible by bisection
-down to neighbouring floats. For a threshold costs are monotone, so this is exact.
+down to neighbouring floats. For a threshold costs are monotone, so this is exact; where the budget
+lasts beyond every value that was seen, the bisection goes on from there until it is used up.
 
 Several parameters: the limit, where there is one, is again found by bisection; the coefficients
 by a pattern search from the regression's answer and from each axis (deterministic, local).
@@ -28,6 +29,8 @@ LEARNER_POINTS = 5000
 STEPS = tuple(0.5 ** np.arange(1, 13))
 MOST_COEFFICIENTS = 6
 PAIRS = 65  # of (parameter, budget) in a curve
+MOST_PER_STEP = 700.0  # log(1 + raw) of a raw value that is about the largest float
+VIOLATING = 0.05  # the share of the experts' steps beyond their "p95"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,7 @@ def best_within(
         budget,
     )
     k = len(template.names)
-    theta = _one_parameter(search) if k == 1 else _several(template, search)
+    theta = _one_parameter(template, search) if k == 1 else _several(template, search)
     if not search.admissible(theta):
         raise InvalidInput(
             f"class {template.text!r}: no constraint of it leaves the experts within a budget of "
@@ -92,8 +95,10 @@ def best_within(
     return theta
 
 
-def _one_parameter(search: Search) -> Array:
+def _one_parameter(template: Template, search: Search) -> Array:
     thetas = candidates((*search.experts, *search.learners))
+    if template.names == (LIMIT,) and all(map(search.admissible, (thetas[0], thetas[-1]))):
+        return _tightest(search, np.zeros(1), limit=0)
     scores = [search.score(theta) for theta in thetas]
     best = max(range(len(thetas)), key=lambda n: scores[n])
     if not search.admissible(thetas[best]):
@@ -168,9 +173,12 @@ def _tightest(search: Search, theta: Array, limit: int) -> Array:
     sign = -float(search.experts[0].psi[0, limit])  # raw = ... - sign * limit
     heights = [g.fixed + g.psi @ theta for g in search.experts]
     top, bottom = max(float(h.max()) for h in heights), min(float(h.min()) for h in heights)
+    # n steps cost at least n log(1 + depth) under a limit so far below all of them.
+    steps = max(float(g.visits.sum()) for g in search.experts)
+    depth = float(np.expm1(min(search.budget / steps, MOST_PER_STEP)))
     good, bad = theta.copy(), theta.copy()
     good[limit] = np.nextafter(top, np.inf) / sign
-    bad[limit] = (bottom - max(1.0, top - bottom)) / sign
+    bad[limit] = (bottom - max(1.0, top - bottom, depth)) / sign
     return bad if search.admissible(bad) else bisect(search.admissible, good, bad)
 
 
@@ -204,19 +212,33 @@ def budget_curve(template: Template, experts: Sequence[Behaviour]) -> list[tuple
 
 
 def expert_levels(template: Template, experts: Sequence[Behaviour]) -> dict[str, float] | None:
-    """Of one parameter: where the experts' mean raw value is 0, and where 5% of steps violate."""
+    """Of one parameter: where the experts' mean raw value is 0, and the strictest at which at most
+    5% of their steps violate ("p95"; left out where every value has more)."""
     if len(template.names) != 1:
         return None
     groups = [Group.of(template, pi) for pi in experts]
-    psi, fixed, visits = (
-        np.concatenate([getattr(g, name) for g in groups]) for name in ("psi", "fixed", "visits")
+    points = Group(
+        *(np.concatenate([getattr(g, name) for g in groups]) for name in ("fixed", "psi", "visits"))
     )
-    psi = psi[:, 0]
-    used = psi != 0
-    critical, weight = -fixed[used] / psi[used], visits[used]
-    rises = float(visits @ psi) > 0  # does a larger parameter forbid more?
-    order = np.argsort(critical)
-    share = np.cumsum(weight[order]) / weight.sum()
-    at = np.searchsorted(share, 0.05 if rises else 0.95)
-    mean = -float(visits @ fixed) / float(visits @ psi)
-    return {"mean": mean, "p95": float(critical[order][min(at, len(order) - 1)])}
+    weight = float(points.visits @ points.psi[:, 0])
+    levels = {"mean": -float(points.visits @ points.fixed) / weight}
+    values, shares = violating(points)
+    kept = values[shares <= VIOLATING]
+    if len(kept):
+        levels["p95"] = float(kept[-1] if weight > 0 else kept[0])  # where larger ones forbid more
+    return levels
+
+
+def violating(points: Group) -> tuple[Array, Array]:
+    """Every parameter [m] at which points change sides, in order, and the share [m] of the visits
+    that violate it: points with psi > 0 under a larger parameter, with psi < 0 under a smaller."""
+    psi = points.psi[:, 0]
+    moved = psi != 0
+    values, at = np.unique(-points.fixed[moved] / psi[moved], return_inverse=True)
+    rising, falling = (
+        np.bincount(at, points.visits[moved] * side[moved], len(values))
+        for side in (psi > 0, psi < 0)
+    )
+    always = points.visits[~moved & (points.fixed > 0)].sum()
+    violate = always + (rising.cumsum() - rising) + (falling.sum() - falling.cumsum())
+    return values, violate / points.visits.sum()

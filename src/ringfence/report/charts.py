@@ -127,6 +127,15 @@ def nice_ticks(low: float, high: float) -> tuple[float, ...]:
     return tuple(n * step * factor for n in range(first, max(last, first + 1) + 1))
 
 
+def tick_texts(ticks: Sequence[float]) -> list[str]:
+    """Numbers beside the ticks, with as many digits as tell them apart."""
+    for digits in range(3, 12):
+        texts = [figure_text(v, digits) for v in ticks]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
+
+
 def _grid(axis: Axis) -> list[Markup]:
     right = WIDTH - RIGHT
     lines = [
@@ -134,8 +143,8 @@ def _grid(axis: Axis) -> list[Markup]:
         for v in axis.ticks
     ]
     texts = [
-        tag("text", figure_text(v), class_="tick", x=LEFT - 7, y=axis(v) + 4, text_anchor="end")
-        for v in axis.ticks
+        tag("text", words, class_="tick", x=LEFT - 7, y=axis(v) + 4, text_anchor="end")
+        for v, words in zip(axis.ticks, tick_texts(axis.ticks), strict=True)
     ]
     return lines + texts
 

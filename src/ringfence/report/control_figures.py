@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ringfence.objects import Array
-from ringfence.report.control_read import box, edge, parameter_words, read_control
+from ringfence.report import control_svg
+from ringfence.report.control_read import box, edges, parameter_words, read_control
 from ringfence.report.draw import EXPERT, FORBIDDEN, INK, LEARNER, Curve, draw_curves
 from ringfence.report.figures import canvas, picture_bytes
 from ringfence.runs.files import write_file
@@ -66,8 +67,8 @@ def over_seeds(name: str, lines: Sequence[Sequence[float]]) -> Curve:
 
 
 def true_parameter(summary: Summary, name: str) -> float | None:
-    """What the truth has in the place of a learned parameter."""
-    value = (summary["true_parameters"] or {}).get(name)
+    """What the truth has in the place of a learned parameter, if they can be compared."""
+    value = control_svg.true_parameters(summary).get(name)
     return None if value is None else float(value)
 
 
@@ -92,12 +93,10 @@ def paths(run: Path, path: Path) -> None:
         for ax, n in zip(axes, chosen, strict=True):
             draw_paths(ax, groups[0], color=EXPERT, label="experts")
             draw_paths(ax, groups[n + 1], color=LEARNER, label="learners")
-            ends = edge(data.learned[n], xy, low, high)
-            if ends is not None:
-                ax.plot(*ends.T, color=FORBIDDEN, linewidth=1.6, label="learned")
-            true = None if data.truth is None else edge(data.truth, xy, low, high)
-            if true is not None:
-                ax.plot(*true.T, color=INK, linewidth=1.2, linestyle=":", label="truth")
+            for line in edges(data.learned[n], xy, low, high):
+                ax.plot(*line.T, color=FORBIDDEN, linewidth=1.6, label="learned")
+            for line in [] if data.truth is None else edges(data.truth, xy, low, high):
+                ax.plot(*line.T, color=INK, linewidth=1.2, linestyle=":", label="truth")
             ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="x, m")
             ax.set_title(f"iteration {n + 1}: {data.learned[n].describe()}", fontsize=8)
         axes[0].set_ylabel("y, m")

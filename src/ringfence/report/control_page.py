@@ -89,7 +89,10 @@ def _nothing(run: ControlRun) -> Markup:
     lede = (
         f"Without a constraint a learner earns {figure_text(free['learner_reward_mean'])} an "
         f"episode after {free['env_steps']:,} steps, the demonstrators "
-        f"{figure_text(free['expert_reward_mean'])}. So nothing was to be learned from them."
+        f"{figure_text(free['expert_reward_mean'])}; and it does nothing that they avoid, as far "
+        f"as the class {run.summary['class']!r} can tell. So nothing was to be learned from them. "
+        "A training that was too short looks the same: if in doubt, give it more steps, or play "
+        "anyway (probe = false, or --no-probe)."
     )
     return tag(
         "header", _eyebrow(run), tag("h1", "No constraint needed"), tag("p", lede, class_="lede")
@@ -166,7 +169,8 @@ def _explorer(run: ControlRun) -> Markup:
 
 def _drawing(run: ControlRun) -> tuple[Markup | None, tuple[str, str]]:
     used = run.summary["used"]
-    key = "Experts orange, learners blue, the learned edge violet, the true one dotted."
+    key = "Experts orange, learners blue, the learned edge violet"
+    key += "." if run.truth is None else ", the true one dotted."
     if len(used) == 1:
         column = run.column(used[0])
         assert column is not None
@@ -210,7 +214,7 @@ def charts(runs: Sequence[ControlRun], now: int) -> list[Markup]:
     for name in names if len(names) <= 3 else []:
         lines = [[r["constraint"]["parameters"][name] for r in run.rows] for run in runs]
         series = [_series("learned", "bound", lines)]
-        true = (first.summary["true_parameters"] or {}).get(name)
+        true = control_svg.true_parameters(first.summary).get(name)
         if true is not None:
             count = max(map(len, lines))
             series.append(Series("truth", "plain", [true] * count, "diamond", dashed=True))
@@ -278,8 +282,9 @@ def _open(run: ControlRun) -> Markup | None:
         "Demonstrators who were allowed some cost per episode, and used it up, look the same "
         "under a stricter constraint with a larger budget and under a looser one with a smaller. "
         "Every pair on this curve agrees with the demonstrations; only a known budget picks one. "
-        "The violet line is what was learned, the dotted one the truth where it is known."
+        "The violet line is what was learned"
     )
+    words += "." if run.truth is None else ", the dotted one the truth."
     return section(
         "What the demonstrations leave open",
         tag("p", words),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import safetensors.numpy
+from contourpy import contour_generator
 from safetensors import SafetensorError
 
 from ringfence import demos as demonstrations
@@ -18,8 +18,10 @@ from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Constraint, Feature
 from ringfence.report.read import read_json
+from ringfence.runs import files
 
-EXPERT_PATHS = 10
+EXPERT_PATHS = 10  # of each task
+GRID = 161  # points along each side, between which a network's edge is drawn
 OUTCOMES = ("constraint", "no constraint needed")
 
 
@@ -83,8 +85,12 @@ def read_control(run: Path) -> ControlRun:
             summary=summary,
             features=features,
             learned=learned,
-            experts=tuple(widened(t, len(features)) for t in given.tasks[0].train[:EXPERT_PATHS]),
-            learners=tuple(episodes(run, row["ledger"][0]) for row in rows),
+            experts=tuple(
+                widened(t, len(features)) for task in given.tasks for t in task.train[:EXPERT_PATHS]
+            ),
+            learners=tuple(
+                tuple(t for name in row["ledger"] for t in episodes(run, name)) for row in rows
+            ),
             truth=truth,
             seconds=_seconds(run / "timing.json"),
         )
@@ -118,26 +124,35 @@ def episodes(run: Path, ledger: str) -> tuple[Array, ...]:
 def _seconds(path: Path) -> float | None:
     if not path.is_file():
         return None
-    value = json.loads(path.read_text()).get("seconds")
+    value = files.read_json(path).get("seconds")
     return float(value) if isinstance(value, int | float) else None
 
 
-def edge(c: Constraint, xy: tuple[int, int], low: Array, high: Array) -> Array | None:
-    """The line raw = 0 across a box in x and y, as two points [2, 2].
+def edges(c: Constraint, xy: tuple[int, int], low: Array, high: Array) -> list[Array]:
+    """The lines raw = 0 in a box in x and y, points [n, 2] each; none if other features enter c."""
+    if isinstance(c, LinearConstraint):
+        return _straight(c, xy, low, high)
+    across, up = np.linspace(low, high, GRID).T
+    points = np.zeros((2, GRID * GRID, len(c.features)))
+    points[1] = 1.0  # other features, at other values
+    points[:, :, xy] = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    raw, elsewhere = (c.raw(p) for p in points)
+    if not np.array_equal(raw, elsewhere):
+        return []
+    lines = contour_generator(across, up, raw.reshape(GRID, GRID)).lines(0.0)
+    return [np.asarray(line) for line in cast(list[Array], lines)]
 
-    None if c is no line there: another class, or one that other features enter.
-    """
-    if not isinstance(c, LinearConstraint):
-        return None
+
+def _straight(c: LinearConstraint, xy: tuple[int, int], low: Array, high: Array) -> list[Array]:
     others = [w for n, w in enumerate(c.weights) if n not in xy]
     a, b = float(c.weights[xy[0]]), float(c.weights[xy[1]])
     if any(others) or a == b == 0:
-        return None
+        return []
     if abs(b) >= abs(a):
         x = np.array([low[0], high[0]])
-        return np.column_stack([x, (c.offset - a * x) / b])
+        return [np.column_stack([x, (c.offset - a * x) / b])]
     y = np.array([low[1], high[1]])
-    return np.column_stack([(c.offset - b * y) / a, y])
+    return [np.column_stack([(c.offset - b * y) / a, y])]
 
 
 def box(paths: Sequence[Array], margin: float) -> tuple[Array, Array]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ringfence.objects import Array
-from ringfence.report.charts import nice_ticks
-from ringfence.report.control_read import ControlRun, box, edge, parameter_words
-from ringfence.report.markup import Markup, figure_text, short, tag
+from ringfence.constraints.linear import LinearConstraint
+from ringfence.constraints.template import HOLE, linear_template, parse_template
+from ringfence.objects import Array, Constraint, Feature
+from ringfence.report.charts import nice_ticks, tick_texts
+from ringfence.report.control_read import ControlRun, box, edges, parameter_words
+from ringfence.report.markup import Markup, short, tag
 
 WIDTH, HEIGHT = 640, 460
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 14, 40
@@ -40,7 +42,8 @@ class Plane:
         """Grid lines with numbers, and what is on them."""
         parts = []
         for n, name in enumerate(self.names):
-            for value in nice_ticks(float(self.low[n]), float(self.high[n])):
+            ticks = nice_ticks(float(self.low[n]), float(self.high[n]))
+            for value, words in zip(ticks, tick_texts(ticks), strict=True):
                 if not self.low[n] <= value <= self.high[n]:
                     continue
                 ends = np.array([self.low, self.high])
@@ -52,7 +55,7 @@ class Plane:
                     if n == 0
                     else {"x": LEFT - 6, "y": y1 + 4, "text_anchor": "end"}
                 )
-                parts.append(tag("text", figure_text(value), class_="tick", **at))
+                parts.append(tag("text", words, class_="tick", **at))
             at = (
                 {"x": (LEFT + WIDTH - RIGHT) / 2, "y": HEIGHT - 6, "text_anchor": "middle"}
                 if n == 0
@@ -98,8 +101,8 @@ def from_above(run: ControlRun, xy: tuple[int, int]) -> Markup:
     plane = Plane(low, high, (units[0], units[1]))
     inside = [_paths(plane, run.experts, xy, "expert")]
     for n, group in enumerate(run.learners):
-        ends = edge(run.learned[n], xy, low, high)
-        drawn = None if ends is None else tag("path", class_="main", d=plane.path(ends))
+        found = edges(run.learned[n], xy, low, high)
+        drawn = [tag("path", class_="main", d=plane.path(line)) for line in found]
         inside.append(
             tag(
                 "g",
@@ -108,10 +111,9 @@ def from_above(run: ControlRun, xy: tuple[int, int]) -> Markup:
                 **shown(n, run),
             )
         )
-    true = None if run.truth is None else edge(run.truth, xy, low, high)
-    if true is not None:
-        line = plane.path(true)
-        inside.append(tag("path", class_="outline truth", stroke_dasharray="3 5", d=line))
+    for line in [] if run.truth is None else edges(run.truth, xy, low, high):
+        d = plane.path(line)
+        inside.append(tag("path", class_="outline truth", stroke_dasharray="3 5", d=d))
     clipped = tag("g", *inside, clip_path="url(#inside)")
     return drawing([*plane.axes(), clipped], "Paths from above, experts and learners")
 
@@ -142,8 +144,8 @@ def distribution(run: ControlRun, column: int) -> Markup:
                   (f"{feature.name}, {feature.unit}", "share of steps"))  # fmt: skip
     parts: list[Any] = [tag("g", _outline(plane, bins, shares[0]), class_="series expert")]
     for n, share in enumerate(shares[1:]):
-        limit = run.rows[n]["constraint"]["parameters"].get("limit")
-        line = None if limit is None else plane.upright(limit, class_="main")
+        level = edge_on(run.learned[n], column)
+        line = None if level is None else plane.upright(level, class_="main")
         parts.append(
             tag(
                 "g",
@@ -152,10 +154,20 @@ def distribution(run: ControlRun, column: int) -> Markup:
                 **shown(n, run),
             )
         )
-    true = (run.summary["true_parameters"] or {}).get("limit")
+    true = None if run.truth is None else edge_on(run.truth, column)
     if true is not None:
         parts.append(plane.upright(true, class_="outline truth", stroke_dasharray="3 5"))
     return drawing([*plane.axes(), *parts], f"Distribution of {feature.name}")
+
+
+def edge_on(c: Constraint, column: int) -> float | None:
+    """The value of one feature at which raw = 0, whatever the scale of c.
+
+    None if there is no such value: another class, or one that other features enter.
+    """
+    if not isinstance(c, LinearConstraint) or np.flatnonzero(c.weights).tolist() != [column]:
+        return None
+    return float(c.offset / c.weights[column])
 
 
 def _outline(plane: Plane, bins: Array, share: Array) -> list[Markup]:
@@ -169,17 +181,32 @@ def _outline(plane: Plane, bins: Array, share: Array) -> list[Markup]:
 def budgets(run: ControlRun) -> Markup:
     """(parameter, budget): what the demonstrations leave open."""
     pairs = np.array([[p["parameter"], p["budget"]] for p in run.summary["budget_curve"]])
-    (name,) = run.best["constraint"]["parameters"]
+    ((name, learned),) = run.best["constraint"]["parameters"].items()
     low, high = pairs.min(axis=0), pairs.max(axis=0)
+    room = 0.03 * (high[0] - low[0])  # beside what was learned, which may lie outside the curve
+    low[0], high[0] = min(low[0], learned - room), max(high[0], learned + room)
     across = f"{parameter_words(name)} in {run.summary['class']}"
     corner = np.array([high[0], 1.05 * high[1]])
     plane = Plane(np.array([low[0], 0.0]), corner, (across, "budget: cost of an episode"))
     parts: list[Any] = [
         tag("g", tag("path", class_="main", d=plane.path(pairs)), class_="series expert"),
     ]
-    learned = plane.upright(run.best["constraint"]["parameters"][name], class_="main")
-    parts.append(tag("g", learned, class_="series bound"))
-    true = (run.summary["true_parameters"] or {}).get(name)
+    parts.append(tag("g", plane.upright(learned, class_="main"), class_="series bound"))
+    true = true_parameters(run.summary).get(name)
     if true is not None:
         parts.append(plane.upright(true, class_="outline truth", stroke_dasharray="3 5"))
     return drawing([*plane.axes(), *parts], "Pairs of parameter and budget")
+
+
+def true_parameters(summary: Mapping[str, Any]) -> Mapping[str, float]:
+    """What the truth has in the place of each learned parameter, where these can be compared.
+
+    Nothing where the class leaves the scale free: theta and 2 theta are the same constraint.
+    """
+    true: Mapping[str, float] | None = summary["true_parameters"]
+    if not true:
+        return {}
+    text, names = summary["class"], summary["used"]
+    used = [Feature(name, "1") for name in names]
+    template = parse_template(text, used) if HOLE in text else linear_template(used, names)
+    return {} if template.scale_free else true

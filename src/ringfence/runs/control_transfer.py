@@ -5,11 +5,14 @@ DIR/transfer.toml   all that determines the result
     ledger/ checkpoints/ episodes/   of the solve: a killed transfer goes on with `resume`
     policy/         policy.safetensors
     summary.json    reward, cost, violations, with an exact interval for their chance
+
+An episode violates the learned constraint if it costs more than delta. The truth, where it is
+known, has costs of its own, so it is counted against what the demonstrators' episodes cost by it:
+`true_limit`, the most of any; `true_limit_is` says so.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,16 +21,18 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
+from ringfence import demos as demonstrations
 from ringfence.constraints import files as constraint_files
 from ringfence.errors import InvalidInput
 from ringfence.intervals import binomial_interval
 from ringfence.objects import Array, Constraint, Problem, Trajectory
+from ringfence.report.control_read import widened
 from ringfence.runs import config as configs
 from ringfence.runs import control_config
 from ringfence.runs.control_config import ControlWorld
 from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_world import make_tasks, make_truth, world_versions
-from ringfence.runs.files import json_bytes, remove_partials, write_folder, write_json
+from ringfence.runs.files import json_bytes, read_json, remove_partials, write_folder, write_json
 from ringfence.runs.folder import OnEvent, only_driver, refuse_existing, teller
 from ringfence.runs.summary import finite
 from ringfence.solvers.ppo import PPOConfig, Record, evaluate
@@ -39,14 +44,19 @@ FILE = "transfer.toml"
 #: The last number of the seed path of the episodes that are counted.
 COUNTED = 70
 CONFIDENCE = 0.95
+#: What true violations are counted against: where the demonstrations are known, and where not.
+SHOWN = "the most that a demonstration costs"
+NOT_SHOWN = "any true cost counts, as the demonstrations are not beside the constraint"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """delta: the limit on an episode's cost; episodes: how many are counted afterwards."""
+    """delta: the limit on an episode's cost; episodes: how many are counted afterwards;
+    true_limit: the most that a demonstration truly costs, where that is known."""
 
     delta: float
     episodes: int = 100
+    true_limit: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < np.inf:
@@ -112,10 +122,13 @@ def saved_folder(place: Path) -> Path:
 def create(out: Path, config: TransferConfig, constraint: Path) -> None:
     """A new folder, after all that can be checked before the training."""
     refuse_existing(out)
-    c, _ = constraint_files.load_document(constraint)
+    c, document = constraint_files.load_document(constraint)
     (task,) = make_tasks(config.world)
     check_task(task, c.features)
-    make_truth(config.world, task.features)
+    truth = make_truth(config.world, task.features).c
+    if truth is not None:
+        most = costliest(constraint.parent, document["provenance"], truth)
+        config = replace(config, transfer=replace(config.transfer, true_limit=most))
     if isinstance(task, GymTask):
         trial(task)
     names = ("constraint.json", "weights.safetensors")
@@ -124,11 +137,22 @@ def create(out: Path, config: TransferConfig, constraint: Path) -> None:
     write_folder(out, {FILE: to_toml(config).encode(), **files})
 
 
+def costliest(run: Path, provenance: Mapping[str, Any], truth: Constraint) -> float | None:
+    """The most that a demonstration costs; None unless the constraint was learned in this run."""
+    if not ((run / "config.toml").is_file() and (run / "demos").is_dir()):
+        return None
+    demos = demonstrations.load(run / "demos")
+    if demonstrations.content_hash(demos) != provenance.get("demonstrations_sha256"):
+        return None
+    episodes = [t for task in demos.tasks for _, t in task.labelled]
+    width = len(truth.features)
+    return max(float(truth.cost(widened(t, width)).sum()) for t in episodes)
+
+
 def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
     """Train and count, from wherever it was; returns the summary."""
     if (out / "summary.json").is_file():  # written last
-        finished: dict[str, Any] = json.loads((out / "summary.json").read_text())
-        return finished
+        return read_json(out / "summary.json")
     config = read(out / FILE)
     c = constraint_files.load(out)
     (task,) = make_tasks(config.world)
@@ -203,8 +227,18 @@ def summarise(
         "reward_se": float(rewards.std(ddof=1) / np.sqrt(len(rewards))),
         **violations("", c, episodes, delta),
         "truth": config.world.truth or None,
-        **(violations("true_", truth, episodes, delta) if truth is not None else {}),
+        **({} if truth is None else true_violations(config.transfer, truth, episodes)),
     }
+
+
+def true_violations(
+    settings: Settings, truth: Constraint, episodes: Sequence[Trajectory]
+) -> dict[str, Any]:
+    """Of the truth, with what it is counted against: delta belongs to the learned constraint."""
+    shown = settings.true_limit
+    limit, words = (0.0, NOT_SHOWN) if shown is None else (shown, SHOWN)
+    counted = violations("true_", truth, episodes, limit)
+    return {**counted, "true_limit": limit, "true_limit_is": words}
 
 
 def violations(

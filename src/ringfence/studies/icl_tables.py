@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ringfence.report import control_figures
+from ringfence.report import control_figures, control_svg
 from ringfence.runs.files import write_file, write_json
 from ringfence.studies.tables import markdown
 from ringfence.studies.trainings import mean_and_error
@@ -151,13 +151,15 @@ def parameters(done: dict[int, Summary]) -> list[str]:
     """The learned parameters and the error of their mean: what the paper's table calls error.
 
     Errors of opposite sign cancel in it, so it may be far below the mean of the seeds' errors.
+    Nothing where the class leaves the scale free: such parameters have no mean to compare.
     """
     played = [s for s in done.values() if s["iterations"]]
-    if not played or not played[0]["true_parameters"]:
+    truth = control_svg.true_parameters(played[0]) if played else {}
+    if not truth:
         return []
     lines = []
     for iterate, row in ITERATES.items():
-        for name, true in played[0]["true_parameters"].items():
+        for name, true in truth.items():
             found = [row(s)["constraint"]["parameters"][name] for s in played]
             error = abs(sum(found) / len(found) - true)
             mean = mean_and_error(found, ".4f")
