@@ -18,7 +18,7 @@ import numpy as np
 from ringfence.baselines.chou import Outcome, chou
 from ringfence.constraints.template import parse_template
 from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
-from ringfence.runs.control_config import ControlWorld
+from ringfence.runs.control_config import ITERATION_ON, ControlWorld
 from ringfence.runs.control_solver import ControlSolver, unconstrained
 from ringfence.runs.control_summary import Reader
 from ringfence.runs.control_world import make_tasks, make_truth, world_versions
@@ -52,7 +52,8 @@ def reproduce(
 ) -> None:
     """Every seed of both experiments, as far as that was not done."""
     out.mkdir(parents=True, exist_ok=True)
-    settings = ppo or PPOConfig(env_steps=STEPS, margin=0.0)
+    # It begins at a clone as ICL does: at the same learning rate.
+    settings = ppo or PPOConfig(env_steps=STEPS, margin=0.0, **ITERATION_ON.get(world, {}))
     for experiment in EXPERIMENTS:
         study = icl.Study(world, experiment, seeds)
         for seed in range(seeds):
