@@ -121,7 +121,9 @@ def test_tasks_have_their_own_arguments_and_rewards(folder: Path) -> None:
         ("steps = 20", "", "no registered episode length"),
         ('path = "demos"', 'path = "nowhere"', "nowhere: neither a file or folder"),
         ("[ppo]", "[pop]", "no entry 'pop'"),
-        ('constraint = "speed <= ?"', "", "constraint"),
+        ('constraint = "speed <= ?"', "", "[game] needs an entry 'constraint'"),
+        ('kind = "gym"', "", "[world] needs an entry 'kind'"),
+        ("gym_worlds:make_walk", "gym_worlds.make_walk", "'gym_worlds:make_walk'"),
     ],
 )
 def test_a_file_that_cannot_work_is_refused(

@@ -6,7 +6,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args, get_type_hints
 
@@ -198,17 +198,18 @@ def build(where: str, table: Any, kind: type[T]) -> T:
     for key in table:
         if key not in known:
             raise InvalidInput(f"{where} has no entry {key!r}; it has {sorted(known)}")
+    for f in fields(kind):  # type: ignore[arg-type]
+        if f.name not in table and f.default is MISSING and f.default_factory is MISSING:
+            raise InvalidInput(f"{where} needs an entry {f.name!r}")
     hints = get_type_hints(kind)
-    values = {key: _typed(f"{where} {key}", v, hints[key]) for key, v in table.items()}
-    try:
-        return kind(**values)
-    except TypeError as problem:
-        raise InvalidInput(f"{where}: {problem}") from None
+    return kind(**{key: _typed(f"{where} {key}", v, hints[key]) for key, v in table.items()})
 
 
 def as_table(where: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InvalidInput(f"{where} must be a section with entries, not {value!r}")
+        raise InvalidInput(
+            f"{where} must be a section with entries, as in {{ name = .. }}, not {value!r}"
+        )
     return value
 
 

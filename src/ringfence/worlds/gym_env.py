@@ -107,9 +107,11 @@ class GymTask:
         except RingfenceError:
             raise
         except Exception as problem:  # anyone's code may raise anything
-            raise InvalidInput(f"can't make the environment {self.env!r}: {blame(problem)}") from (
-                problem
-            )
+            module, dot, name = self.env.rpartition(".")
+            hint = f"; a class of a module is written '{module}:{name}'" if dot else ""
+            raise InvalidInput(
+                f"can't make the environment {self.env!r}: {blame(problem)}{hint}"
+            ) from problem
         if not isinstance(made, gymnasium.Env):
             raise InvalidInput(
                 f"{self.env!r} made {type(made).__name__}, not a gymnasium.Env; for an old gym "
