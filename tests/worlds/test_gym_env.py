@@ -112,3 +112,25 @@ def test_wrong_environments_are_refused_with_the_reason():
     wrong = replace(PENDULUM, transition=lambda s, a, t: t)
     with pytest.raises(SolverFailed, match="returned shape"):
         wrong.collector(CollectorSpec(2, lambda p: p[:, 0], (0,))).collect(policy_for(wrong), 2, 0)
+
+
+@pytest.mark.parametrize("where", ["step", "reset"])
+def test_an_error_in_the_environment_is_one_line_with_its_place(monkeypatch, where):
+    def lost(*_, **__):
+        raise RuntimeError("motor driver lost")
+
+    sim = GymSimulator(WALK, 2)
+    sim.reset(np.arange(2), [np.random.default_rng(i) for i in range(2)])
+    monkeypatch.setattr(Walk, where, lost)
+    with pytest.raises(SolverFailed, match=rf"a {where} of .*motor driver lost \(test_gym_env.py"):
+        sim.step(np.zeros((2, 1))) if where == "step" else sim.reset(
+            np.arange(1), [np.random.default_rng(0)]
+        )
+
+
+def test_an_error_in_the_reward_function_is_one_line():
+    task = replace(WALK, reward=lambda before, actions, after: after[:, 5])
+    sim = GymSimulator(task, 2)
+    sim.reset(np.arange(2), [np.random.default_rng(i) for i in range(2)])
+    with pytest.raises(SolverFailed, match=r"reward function of .* failed: IndexError"):
+        sim.step(np.zeros((2, 1)))

@@ -7,7 +7,8 @@ or a function of the transition. Copies run in Gymnasium's own SyncVectorEnv.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -136,6 +137,20 @@ class GymTask:
         return env.observation_space, env.action_space, limit
 
 
+@contextmanager
+def anyones_code(what: str) -> Iterator[None]:
+    """Anyone's code may raise anything: one line that says where."""
+    try:
+        yield
+    except RingfenceError:
+        raise
+    except Exception as problem:
+        raise SolverFailed(
+            f"{what} failed: {blame(problem)}; once that is mended, a run goes on with "
+            "'ringfence resume'"
+        ) from problem
+
+
 class GymSimulator:
     """Copies of a GymTask in one SyncVectorEnv that never resets by itself."""
 
@@ -168,7 +183,8 @@ class GymSimulator:
     def step(self, actions: Array) -> Step:
         self._begin(np.flatnonzero(self._ended))  # a copy that ended and wasn't reset starts over
         before, dtype = self._seen.copy(), self._envs.single_action_space.dtype
-        seen, rewards, terminated, truncated, info = self._envs.step(actions.astype(dtype))
+        with anyones_code(f"a step of {self._task.name}"):
+            seen, rewards, terminated, truncated, info = self._envs.step(actions.astype(dtype))
         if np.shape(seen) != before.shape:
             raise SolverFailed(
                 f"{self._task.name} returned observations of shape {np.shape(seen)}, "
@@ -210,7 +226,8 @@ class GymSimulator:
         mask[which] = True
         seeds: list[int | None] = [int(s) for s in self._seeds]
         # Not the vector environment's joined observations: after `restore` they are stale.
-        self._envs.reset(seed=seeds, options={"reset_mask": mask})
+        with anyones_code(f"a reset of {self._task.name}"):
+            self._envs.reset(seed=seeds, options={"reset_mask": mask})
         for i in which:
             self._seen[i] = self._envs._env_obs[i]
             self._actions[i] = []
@@ -219,7 +236,8 @@ class GymSimulator:
     def _rewards(self, before: Array, actions: Array, own: Array) -> Array:
         if self._task.reward is None:
             return own.astype(np.float64)
-        rewards = np.asarray(self._task.reward(before, actions, self._seen), np.float64)
+        with anyones_code(f"the reward function of {self._task.name}"):
+            rewards = np.asarray(self._task.reward(before, actions, self._seen), np.float64)
         if rewards.shape != (self.copies,):
             raise SolverFailed(
                 f"the reward function of {self._task.name} returned shape {rewards.shape}, "
