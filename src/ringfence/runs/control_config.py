@@ -22,14 +22,11 @@ Player = Literal["regression", "weighted", "payoff"]
 Carry = Literal["nothing", "critics", "policy"]
 
 #: Where an iteration of the game differs from a single solve: it begins at a cloned policy, so it
-#: needs fewer steps; its limit is what the experts use, so the learner shall use it, too; and it
-#: begins at that limit, where games came to rest at a lam of 1 to 2. From 0 a first learner went
-#: far beyond it, and the regression remembers every learner.
+#: needs fewer steps; and its limit is what the experts use, so the learner shall use it, too.
 ITERATION: dict[str, Any] = {
     "env_steps": 200_000,
     "evaluation_episodes": 16,
     "margin": 0.0,
-    "initial_lam": 1.5,
     "checkpoint_every": 20,
 }
 #: On one simulator. Bullet's clone (1630 against its experts' 1617) came down to 1425 within 80,000
