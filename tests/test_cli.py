@@ -303,7 +303,8 @@ def test_relative_paths_work(here, tmp_path, monkeypatch, capsys) -> None:
     assert ask(capsys, "resume", "here/run")[0] == 0
     assert ask(capsys, "demos", "make", *small, "--out", "demos")[0] == 0
     assert ask(capsys, "demos", "check", "demos", "--world", here / "small.txt")[0] == 0
-    assert ask(capsys, "report", "here/run", "--out", "seeds.html")[0] == 0
+    assert ask(capsys, "report", "here/run", "--out", "page.html")[0] == 0
+    assert Path("page.html").read_bytes() == Path("here/run/report.html").read_bytes()
 
 
 def test_solve_writes_policy_summary_and_picture(here, tmp_path, capsys) -> None:
@@ -314,6 +315,11 @@ def test_solve_writes_policy_summary_and_picture(here, tmp_path, capsys) -> None
         summary = json.loads((out / "summary.json").read_text())
         assert summary["reward"] == pytest.approx(3, rel=0.05)  # 9 moves around the wall, T = 12
         assert {p.name for p in out.iterdir()} == {"policy.safetensors", "summary.json", "path.png"}
+
+
+def test_solve_says_when_no_way_is_left_to_the_goal(tmp_path, capsys) -> None:
+    words = ["solve", "--out", tmp_path / "out", "--constraint"]
+    assert "no way to the goal" in ask(capsys, *words, "col - row <= 6")[1]
 
 
 def test_evaluate_tells_overlap_and_violation(here, tmp_path, capsys) -> None:

@@ -313,7 +313,7 @@ def _report_and_resume(sub: Any) -> None:
         sub, "report", commands.report, about, "report runs/a runs/b --out seeds.html"
     )
     report.add_argument("runs", type=Path, nargs="+", help="finished runs")
-    report.add_argument("--out", type=Path, help="file for the page over several runs")
+    report.add_argument("--out", type=Path, help="file for the page; needed for several runs")
 
     about = "go on with a run that was stopped"
     resume = _command(sub, "resume", commands.resume, about, "resume runs/maze")

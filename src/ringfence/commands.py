@@ -259,6 +259,8 @@ def solve(options: Namespace) -> None:
     )
     print(f"{answer['task']} under {answer['constraint']['description']}")
     print_numbers(answer, ("reward", "cost", "delta", "lam", "true_cost", "length"))
+    if answer["reward"] == 0:
+        print("remark: within this limit the constraint leaves no way to the goal")
     print(f"saved to {options.out}")
 
 
@@ -401,8 +403,8 @@ def evaluate(options: Namespace) -> None:
 def report(options: Namespace) -> None:
     from ringfence.report import page
 
-    if len(options.runs) == 1 and options.out is None:
-        print(f"page: {page.write(options.runs[0])}")
+    if len(options.runs) == 1:
+        print(f"page: {page.write(options.runs[0], options.out)}")
         return
     if options.out is None:
         raise InvalidInput("a page over several runs needs --out FILE")

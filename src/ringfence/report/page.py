@@ -33,9 +33,9 @@ from ringfence.runs.files import write_file
 NAME = "report.html"
 
 
-def write(run: Path) -> Path:
-    """Write a finished run's report.html, whole or not at all."""
-    path = run / NAME
+def write(run: Path, out: Path | None = None) -> Path:
+    """Write a finished run's page, by default its report.html, whole or not at all."""
+    path = out or run / NAME
     write_file(path, render(run).encode())
     return path
 
