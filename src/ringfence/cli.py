@@ -315,9 +315,12 @@ def _report_and_resume(sub: Any) -> None:
     report.add_argument("runs", type=Path, nargs="+", help="finished runs")
     report.add_argument("--out", type=Path, help="file for the page; needed for several runs")
 
-    about = "go on with a run that was stopped"
+    about = "go on with a run that was stopped, or play a game on"
     resume = _command(sub, "resume", commands.resume, about, "resume runs/maze")
     resume.add_argument("run", type=Path, help="a run directory")
+    resume.add_argument(
+        "--iterations", type=int, help="play on, to more than the game had (continuous worlds)"
+    )
     resume.add_argument("--workers", type=int, default=1, help="worker processes")
 
 

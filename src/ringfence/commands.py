@@ -190,7 +190,13 @@ def require_workers(workers: int) -> None:
 
 
 def resume(options: Namespace) -> None:
+    from ringfence.runs.config import is_control as is_control_run
+
     require_workers(options.workers)
+    config = options.run / "config.toml"
+    game = config.is_file() and is_control_run(config)
+    if options.iterations is not None and not game:
+        raise InvalidInput("--iterations is for games on continuous worlds: leave it out")
     if (options.run / "solve.toml").is_file():
         finish_training(options.run)
         return
@@ -199,12 +205,10 @@ def resume(options: Namespace) -> None:
 
         control_commands.finish_transfer(options.run)
         return
-    from ringfence.runs.config import is_control as is_control_run
-
-    if is_control_run(options.run / "config.toml"):
+    if game:
         from ringfence import control_commands
 
-        control_commands.finish(options.run)
+        control_commands.resume(options.run, options.iterations)
     else:
         finish(options.run, options.workers)
 

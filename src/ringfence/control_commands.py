@@ -180,6 +180,13 @@ def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstration
     return config, demos.load(options.demos)
 
 
+def resume(run: Path, iterations: int | None) -> None:
+    """Go on with a run; with `iterations`, beyond its end."""
+    if iterations is not None:
+        control.extend(run, iterations)
+    finish(run)
+
+
 def finish(run: Path) -> None:
     """Play a run to its end, with progress, and tell what came of it."""
     named.from_working_directory()

@@ -21,7 +21,7 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, behaviour_of
 from ringfence.report import page
 from ringfence.runs import control_config as configs
-from ringfence.runs.control import create, drive
+from ringfence.runs.control import create, drive, extend
 from ringfence.runs.ledger import Ledger
 
 KILLED = """
@@ -121,6 +121,27 @@ def test_a_run_stopped_at_each_event_still_ends_in_the_same_bytes(
     assert lives >= 4
     assert result(run) == result(finished)
     assert not list((run / "checkpoints").iterdir())
+
+
+def test_a_game_played_on_ends_as_one_that_was_to_be_so_long(tmp_path: Path) -> None:
+    short, long = tmp_path / "short", tmp_path / "long"
+    create(short, replace(small(iterations=1), command="ringfence learn --iterations 1"), demos())
+    drive(short, quiet)
+    create(long, replace(small(iterations=2), command="ringfence learn --iterations 2"), demos())
+    drive(long, quiet)
+    solved = []
+    extend(short, 2)
+    drive(short, lambda e: solved.append(e["known"]) if e["event"] == "solved" else None)
+    assert solved == [True, False]
+    assert result(short) == result(long)
+    assert (short / "config.toml").read_bytes() == (long / "config.toml").read_bytes()
+
+
+def test_a_game_is_played_on_by_more_iterations_only(finished: Path, capsys) -> None:
+    before = result(finished)
+    assert main(["resume", str(finished), "--iterations", "2"]) == 2
+    assert "has 2 iterations; to play on" in capsys.readouterr().err
+    assert result(finished) == before
 
 
 def test_an_unconstrained_learner_that_earns_no_more_needs_no_constraint(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ touched by `control_summary`, after the learning step, to add columns to the rep
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -48,7 +49,7 @@ from ringfence.runs.control_sides import Sides, make_sides, refuse_constant
 from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_summary import Reader, iteration_row, make_summary, nothing_to_learn
 from ringfence.runs.control_world import make_truth, start_states, world_versions
-from ringfence.runs.files import remove_partials, write_folder, write_json
+from ringfence.runs.files import remove_partials, write_file, write_folder, write_json
 from ringfence.runs.folder import Event, OnEvent, only_driver, read_demos, teller
 from ringfence.runs.train import Clock
 from ringfence.selection import select
@@ -98,6 +99,24 @@ def make_rules(game: ControlGame) -> Rules:
         game.anneal,
         weighted=game.player == "weighted",
     )
+
+
+def extend(run: Path, iterations: int) -> None:
+    """Let a game be played on for more iterations; what it solved it need not solve again.
+
+    It ends in the bytes of a game that was to have so many from the beginning.
+    """
+    config = configs.read(run / "config.toml")
+    had = config.game.iterations
+    if iterations <= had:
+        raise InvalidInput(f"{run} has {had} iterations; to play on, --iterations must be more")
+    command, count = re.subn(r"(--iterations) \d+", rf"\1 {iterations}", config.command)
+    if not count:
+        command += f" --iterations {iterations}"
+    longer = replace(config, command=command, game=replace(config.game, iterations=iterations))
+    with only_driver(run):
+        (run / "summary.json").unlink(missing_ok=True)
+        write_file(run / "config.toml", configs.to_toml(longer).encode())
 
 
 # Driving ---------------------------------------------------------------------------------------
