@@ -139,6 +139,13 @@ def J(pi: Behaviour, c: Constraint) -> float:
     return float(pi.visits @ c.cost(pi.features))
 
 
+def widened(t: Trajectory, width: int) -> Array:
+    """An episode's features, with what each step led to where `width` has that among them."""
+    if t.features.shape[1] == width:
+        return t.features
+    return np.hstack([t.features, t.observations[1:]])
+
+
 def behaviour_of(trajectories: Sequence[Trajectory]) -> Behaviour:
     """The empirical behaviour of sampled episodes, each with the same weight."""
     if not trajectories:

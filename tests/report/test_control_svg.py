@@ -12,7 +12,7 @@ from ringfence.constraints.template import linear_template, parse_template
 from ringfence.objects import Feature
 from ringfence.report.charts import tick_texts
 from ringfence.report.control_page import charts
-from ringfence.report.control_read import ControlRun, edges
+from ringfence.report.control_read import ControlRun, edges, true_parameters
 from ringfence.report.control_svg import (
     LEFT,
     RIGHT,
@@ -20,7 +20,6 @@ from ringfence.report.control_svg import (
     budgets,
     distribution,
     edge_on,
-    true_parameters,
 )
 from saved_constraints import random_network
 

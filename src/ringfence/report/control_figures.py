@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.objects import Array
-from ringfence.report import control_svg
-from ringfence.report.control_read import box, edges, parameter_words, read_control
+from ringfence.report.control_read import box, edges, parameter_words, read_control, true_parameters
 from ringfence.report.draw import EXPERT, FORBIDDEN, INK, LEARNER, Curve, draw_curves
 from ringfence.report.figures import canvas, picture_bytes
 from ringfence.runs.files import write_file
@@ -68,7 +67,7 @@ def over_seeds(name: str, lines: Sequence[Sequence[float]]) -> Curve:
 
 def true_parameter(summary: Summary, name: str) -> float | None:
     """What the truth has in the place of a learned parameter, if they can be compared."""
-    value = control_svg.true_parameters(summary).get(name)
+    value = true_parameters(summary).get(name)
     return None if value is None else float(value)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ringfence.report import control_svg
 from ringfence.report.charts import Series, line_chart
-from ringfence.report.control_read import ControlRun, parameter_words
+from ringfence.report.control_read import ControlRun, parameter_words, true_parameters
 from ringfence.report.markup import Child, Markup, data_block, figure_text, number, tag
 from ringfence.report.seeds import mean_se
 from ringfence.report.shell import (
@@ -214,7 +214,7 @@ def charts(runs: Sequence[ControlRun], now: int) -> list[Markup]:
     for name in names if len(names) <= 3 else []:
         lines = [[r["constraint"]["parameters"][name] for r in run.rows] for run in runs]
         series = [_series("learned", "bound", lines)]
-        true = control_svg.true_parameters(first.summary).get(name)
+        true = true_parameters(first.summary).get(name)
         if true is not None:
             count = max(map(len, lines))
             series.append(Series("truth", "plain", [true] * count, "diamond", dashed=True))

@@ -15,8 +15,9 @@ from safetensors import SafetensorError
 from ringfence import demos as demonstrations
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
+from ringfence.constraints.template import HOLE, linear_template, parse_template
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Constraint, Feature
+from ringfence.objects import Array, Constraint, Feature, widened
 from ringfence.report.read import read_json
 from ringfence.runs import files
 
@@ -101,14 +102,6 @@ def read_control(run: Path) -> ControlRun:
         ) from None
 
 
-def widened(t: Any, width: int) -> Array:
-    """A demonstration's features, with what it observed where the run has that among them."""
-    features: Array = t.features
-    if features.shape[1] < width:
-        features = np.hstack([features, t.observations[1:]])
-    return features
-
-
 def episodes(run: Path, ledger: str) -> tuple[Array, ...]:
     """The kept episodes of a solve, features [t, d] each; none where they are gone."""
     path = run / "episodes" / ledger / "episodes.safetensors"
@@ -164,3 +157,17 @@ def box(paths: Sequence[Array], margin: float) -> tuple[Array, Array]:
 def parameter_words(name: str) -> str:
     """A parameter's name for reading: "limit", or the coefficient of a feature."""
     return name if name == "limit" else f"coefficient of {name}"
+
+
+def true_parameters(summary: Mapping[str, Any]) -> Mapping[str, float]:
+    """What the truth has in the place of each learned parameter, where these can be compared.
+
+    Nothing where the class leaves the scale free: theta and 2 theta are the same constraint.
+    """
+    true: Mapping[str, float] | None = summary["true_parameters"]
+    if not true:
+        return {}
+    text, names = summary["class"], summary["used"]
+    used = [Feature(name, "1") for name in names]
+    template = parse_template(text, used) if HOLE in text else linear_template(used, names)
+    return {} if template.scale_free else true

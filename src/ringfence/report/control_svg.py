@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ringfence.constraints.linear import LinearConstraint
-from ringfence.constraints.template import HOLE, linear_template, parse_template
-from ringfence.objects import Array, Constraint, Feature
+from ringfence.objects import Array, Constraint
 from ringfence.report.charts import nice_ticks, tick_texts
-from ringfence.report.control_read import ControlRun, box, edges, parameter_words
+from ringfence.report.control_read import (
+    ControlRun,
+    box,
+    edges,
+    parameter_words,
+    true_parameters,
+)
 from ringfence.report.markup import Markup, short, tag
 
 WIDTH, HEIGHT = 640, 460
@@ -196,17 +201,3 @@ def budgets(run: ControlRun) -> Markup:
     if true is not None:
         parts.append(plane.upright(true, class_="outline truth", stroke_dasharray="3 5"))
     return drawing([*plane.axes(), *parts], "Pairs of parameter and budget")
-
-
-def true_parameters(summary: Mapping[str, Any]) -> Mapping[str, float]:
-    """What the truth has in the place of each learned parameter, where these can be compared.
-
-    Nothing where the class leaves the scale free: theta and 2 theta are the same constraint.
-    """
-    true: Mapping[str, float] | None = summary["true_parameters"]
-    if not true:
-        return {}
-    text, names = summary["class"], summary["used"]
-    used = [Feature(name, "1") for name in names]
-    template = parse_template(text, used) if HOLE in text else linear_template(used, names)
-    return {} if template.scale_free else true

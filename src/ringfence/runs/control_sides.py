@@ -9,7 +9,7 @@ import numpy as np
 
 from ringfence.demos import Demonstrations, TaskDemos, of_tasks
 from ringfence.errors import InvalidInput
-from ringfence.objects import Behaviour, Trajectory, behaviour_of
+from ringfence.objects import Behaviour, behaviour_of, widened
 from ringfence.runs.control_config import ControlConfig
 from ringfence.runs.control_world import make_tasks
 from ringfence.runs.own_demos import check_shapes, check_units
@@ -55,7 +55,11 @@ def fitting(task: ContinuousTask, d: TaskDemos, demos: Demonstrations) -> TaskDe
         )
     check_units(task, demos.features)
     if have != want:
-        d = TaskDemos(d.task, tuple(map(_seen, d.train)), tuple(map(_seen, d.heldout)))
+        train, heldout = (
+            tuple(replace(t, features=widened(t, len(want))) for t in side)
+            for side in (d.train, d.heldout)
+        )
+        d = TaskDemos(d.task, train, heldout)
     for label, t in d.labelled:
         check_shapes(task, label, t)
     return d
@@ -63,11 +67,6 @@ def fitting(task: ContinuousTask, d: TaskDemos, demos: Demonstrations) -> TaskDe
 
 def _width(d: TaskDemos) -> int:
     return int(d.train[0].observations.shape[1])
-
-
-def _seen(t: Trajectory) -> Trajectory:
-    """With the observation that each step led to among its features."""
-    return replace(t, features=np.hstack([t.features, t.observations[1:]]))
 
 
 def refuse_constant(sides: Sides, used: Sequence[str]) -> None:

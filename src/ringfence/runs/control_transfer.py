@@ -25,8 +25,7 @@ from ringfence import demos as demonstrations
 from ringfence.constraints import files as constraint_files
 from ringfence.errors import InvalidInput
 from ringfence.intervals import binomial_interval
-from ringfence.objects import Array, Constraint, Problem, Trajectory
-from ringfence.report.control_read import widened
+from ringfence.objects import Array, Constraint, Problem, Trajectory, widened
 from ringfence.runs import config as configs
 from ringfence.runs import control_config
 from ringfence.runs.control_config import ControlWorld

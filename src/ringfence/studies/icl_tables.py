@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ringfence.report import control_figures, control_svg
+from ringfence.report import control_figures
+from ringfence.report.control_read import true_parameters
 from ringfence.runs.files import write_file, write_json
 from ringfence.studies.tables import markdown
 from ringfence.studies.trainings import mean_and_error
@@ -154,7 +155,7 @@ def parameters(done: dict[int, Summary]) -> list[str]:
     Nothing where the class leaves the scale free: such parameters have no mean to compare.
     """
     played = [s for s in done.values() if s["iterations"]]
-    truth = control_svg.true_parameters(played[0]) if played else {}
+    truth = true_parameters(played[0]) if played else {}
     if not truth:
         return []
     lines = []
