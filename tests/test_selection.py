@@ -86,3 +86,27 @@ def test_a_sampled_learners_own_error_counts_where_it_is_asked_for() -> None:
     assert select(records, [EXPERT]).i == 1
     assert select(records, [EXPERT], errors=3.0).i == 2
     assert select(records, [EXPERT], errors=2.0).i == 1
+
+
+def test_only_the_judges_are_asked_where_they_are_given() -> None:
+    """c_1 finds fault with the second learner, c_2 does not; c_2 alone judges."""
+    records = [
+        record(1, [0, 1, 0], behaviour([2, 0, 0], 5.0)),
+        record(2, [0, 0, 1], behaviour([0, 2, 0], 7.0)),
+    ]
+    assert select(records, [EXPERT]).i == 1
+    chosen = select(records, [EXPERT], judges=[records[-1].c])
+    assert chosen.gap == (0.0, 0.0)
+    assert chosen.i == 2
+
+
+def test_the_reward_to_reach_is_that_of_the_experts_given() -> None:
+    """The held-out were lucky: only the dear learner earns their 5, both earn all experts' 4."""
+    lucky, everyone = behaviour([2, 0, 0], 5.0), behaviour([2, 0, 0], 4.0)
+    records = [
+        record(1, [0, 1, 0], behaviour([0, 2, 0], 6.0)),
+        record(2, [0, 1, 0], behaviour([2, 0, 0], 4.5)),
+    ]
+    assert select(records, [lucky]).i == 1
+    chosen = select(records, [lucky], experts=[everyone])
+    assert (chosen.i, chosen.expert_reward) == (2, 4.0)

@@ -33,6 +33,7 @@ from ringfence.objects import (
     Problem,
     Solution,
     Start,
+    behaviour_of,
 )
 from ringfence.runs import control_config as configs
 from ringfence.runs import folder
@@ -201,7 +202,11 @@ class _Drive:
         free: list[Solution] | None,
     ) -> dict[str, Any]:
         """Select, put an interval around it, and write the results."""
-        chosen = select(records, self.sides.heldout)
+        # c_N alone judges, as the answer to the most learners: an early c_i, fitted to a clone's
+        # walk, finds fault with learners that keep the truth as the experts do. Their rewards were
+        # fitted to by none, so those of all demonstrations count.
+        everyone = [behaviour_of([*d.train, *d.heldout]) for d in self.sides.demos]
+        chosen = select(records, self.sides.heldout, judges=[records[-1].c], experts=everyone)
         weighted = make_rules(self.game).weighted
         before = records[: chosen.i - 1]
         history = [weigh(r.solutions) if weighted else r.learners for r in before]

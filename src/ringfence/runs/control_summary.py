@@ -104,7 +104,7 @@ def choices(rows: Sequence[dict[str, Any]], chosen: Selection) -> dict[str, Any]
     }
     if all(row["learner_true_cost_mean"] is not None for row in rows):
         gap = [row["learner_true_cost_mean"] - row["expert_true_cost_mean"] for row in rows]
-        enough = chosen.heldout_reward - chosen.heldout_reward_se
+        enough = chosen.expert_reward - chosen.expert_reward_se
         eligible = [n for n in range(len(rows)) if chosen.reward[n] >= enough]
         table["truth"] = _choice(rows[choose(eligible, gap, chosen.reward)])
     return table
@@ -143,8 +143,8 @@ def make_summary(
         "choices": choices(rows, chosen),
         "budget_curve": [{"parameter": theta, "budget": budget} for theta, budget in curve],
         "heldout": {
-            "reward": chosen.heldout_reward,
-            "reward_se": chosen.heldout_reward_se,
+            **per_task("reward", [pi.reward for pi in heldout]),
+            "enough_reward": chosen.expert_reward - chosen.expert_reward_se,
             "learner_reward": list(chosen.reward),
             "gap": list(chosen.gap),
             "rewarding": chosen.rewarding,

@@ -130,8 +130,8 @@ def make_summary(
         "selected": chosen.i,
         "constraint": rows[chosen.i - 1]["constraint"],
         "heldout": {
-            "reward": chosen.heldout_reward,
-            "reward_se": chosen.heldout_reward_se,
+            "reward": chosen.expert_reward,
+            "reward_se": chosen.expert_reward_se,
             "learner_reward": list(chosen.reward),
             "gap": list(chosen.gap),
             "rewarding": chosen.rewarding,
