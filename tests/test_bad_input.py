@@ -70,6 +70,8 @@ FILES = {
     ],
     "configuration": [
         ([("[game]", "[games]")], "'games'", "known here"),
+        ([("[world]", "seed = -1\n[world]")], "'seed' is -1", "at least 0"),
+        ([("[world]", "seed = true\n[world]")], "'seed' is True", "at least 0"),
         ([("iterations = 1", "iteration = 1")], "no entry 'iteration'", "iterations"),
         ([("iterations = 1", "iterations = 0")], "at least 1 iteration", "got 0"),
         ([('player = "payoff"', 'player = "oracle"')], "'oracle'", "'payoff'"),

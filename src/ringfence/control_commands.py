@@ -147,6 +147,8 @@ def from_file(options: Namespace) -> ControlConfig:
 
 
 def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
+    from ringfence.commands import refuse
+
     if options.demos is None:
         raise InvalidInput(
             "no demonstrations: give --demos, a folder that 'ringfence demos make --world "
@@ -154,6 +156,7 @@ def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstration
         )
     if options.constraint_class is None:
         raise InvalidInput('say what is to be learned, such as --class "speed <= ?"')
+    refuse(options, ("horizon", "task"), f"has no effect on {options.world}, which has its own")
     chosen = {name: getattr(options, name) for name in GAME if getattr(options, name) is not None}
     game = ControlGame(
         options.constraint_class,

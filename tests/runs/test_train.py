@@ -212,6 +212,8 @@ LEARN = ["learn", "--world", "ant", "--demos", "nowhere", "--class", "speed <= ?
         (["learn", "my.toml", "--world", "ant"], "--world has no effect here"),
         (["learn", "my.toml", "--slip", "0.1"], "--slip is for maps"),
         ([*LEARN, "--solver", "lp"], "--solver is for maps"),
+        ([*LEARN, "--horizon", "9"], "--horizon has no effect on ant, which has its own"),
+        ([*LEARN, "--task", "walk"], "--task has no effect on ant"),
         (["learn", "--demos", "d", "--paths", "3"], "--paths is how demonstrations are made; d"),
         ([*LEARN, "--noise", "0.7"], "--noise is how demonstrations are made"),
         ([*LEARN, "--ppo", "marge=1"], "no entry"),

@@ -147,7 +147,7 @@ def read(path: Path) -> RunConfig:
     document = read_document(path)
     return RunConfig(
         command=scalar(path, document, "command", str),
-        seed=scalar(path, document, "seed", int),
+        seed=seed_of(path, document),
         world=section(path, document, "world", WorldConfig),
         demos=section(path, document, "demos", DemosConfig),
         game=section(path, document, "game", GameConfig),
@@ -227,6 +227,13 @@ def scalar(path: Path, document: Mapping[str, Any], key: str, kind: type[T]) -> 
     if not isinstance(document.get(key), kind):
         raise InvalidInput(f"{path}: {key!r} is missing or not of type {kind.__name__}")
     return document[key]  # type: ignore[no-any-return]
+
+
+def seed_of(path: Path, document: Mapping[str, Any]) -> int:
+    seed = scalar(path, document, "seed", int)
+    if isinstance(seed, bool) or seed < 0:
+        raise InvalidInput(f"{path}: 'seed' is {seed!r}, not a whole number of at least 0")
+    return seed
 
 
 def _typed(where: str, value: Any, hint: Any) -> Any:

@@ -244,7 +244,7 @@ def from_document(path: Path, document: Mapping[str, Any]) -> ControlConfig:
     own = configs.as_table(f"{path}: [ppo]", document.get("ppo", {}))
     return ControlConfig(
         command=configs.scalar(path, document, "command", str),
-        seed=configs.scalar(path, document, "seed", int),
+        seed=configs.seed_of(path, document),
         world=world,
         demos=configs.section(path, document, "demos", ControlDemos),
         game=configs.section(path, document, "game", ControlGame),

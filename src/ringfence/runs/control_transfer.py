@@ -88,7 +88,7 @@ def read(path: Path) -> TransferConfig:
     document = configs.read_document(path)
     return TransferConfig(
         configs.scalar(path, document, "command", str),
-        configs.scalar(path, document, "seed", int),
+        configs.seed_of(path, document),
         configs.section(path, document, "world", ControlWorld),
         configs.section(path, document, "transfer", Settings),
         configs.section(path, document, "ppo", PPOConfig),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import safetensors.numpy
 
 from ringfence.report.frames import strip
 from ringfence.runs import train
+from ringfence.runs.control_demos import load_policy
 from ringfence.runs.files import write_file
 from ringfence.solvers.ppo import evaluate
 from ringfence.worlds.ant import AntTask
@@ -27,7 +27,7 @@ def draw_frames(run: Path) -> str:
     if path.is_file():
         return f"frames: {path}"
     problem, task = train.make_problem(config), AntTask()
-    policy = safetensors.numpy.load_file(run / "policy" / "policy.safetensors")
+    policy = load_policy(run)
     (episode,) = evaluate(task, policy, problem.constraint.raw, 1, (config.seed, PICTURE))
     at = np.linspace(0, len(episode) - 1, FRAMES).round().astype(int)
     pictures = draw(task.states_of(episode)[at])

@@ -104,7 +104,7 @@ def read(run: Path) -> TrainConfig:
     problem = configs.section(path, document, "problem", _Problem)
     return TrainConfig(
         command=configs.scalar(path, document, "command", str),
-        seed=configs.scalar(path, document, "seed", int),
+        seed=configs.seed_of(path, document),
         ppo=configs.section(path, document, "ppo", PPOConfig),
         **asdict(problem),
     )
