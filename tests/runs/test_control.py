@@ -18,7 +18,7 @@ from ringfence.cli import main
 from ringfence.constraints import files as constraint_files
 from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
-from ringfence.objects import Feature, behaviour_of
+from ringfence.objects import Feature, J, behaviour_of
 from ringfence.report import page
 from ringfence.runs import control_config as configs
 from ringfence.runs.control import create, drive, extend
@@ -337,3 +337,20 @@ def test_a_torn_run_is_named(finished: Path, tmp_path: Path) -> None:
     (other / "summary.json").write_text(json.dumps(summary))
     with pytest.raises(InvalidInput, match=r"not a whole run .*iterations"):
         page.render(other)
+
+
+def test_the_last_constraint_judges_and_all_demonstrations_say_what_is_enough(
+    finished: Path,
+) -> None:
+    summary = json.loads((finished / "summary.json").read_text())
+    last, task = constraint_files.load(finished / "constraints" / "c_001"), demos().tasks[0]
+    expert_cost = J(behaviour_of(task.heldout), last)
+    learners = [
+        Ledger(finished / "ledger").get(row["ledger"][0]).behaviour for row in summary["iterations"]
+    ]
+    found = summary["heldout"]
+    assert found["gap"] == pytest.approx([J(pi, last) - expert_cost for pi in learners])
+    rewards = np.array([t.rewards.sum() for t in (*task.train, *task.heldout)])
+    enough = rewards.mean() - rewards.std(ddof=1) / np.sqrt(len(rewards))
+    assert found["enough_reward"] == pytest.approx(enough)
+    assert found["reward_mean"] == pytest.approx(rewards[len(task.train) :].mean())
