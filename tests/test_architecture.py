@@ -25,8 +25,8 @@ MAY_IMPORT = {
     "saturation": {"errors", "objects", "constraints", "demo_checks"},
     "solvers": {
         *("disk", "errors", "objects", "solvers"),
-        *("worlds.finite", "worlds.rollouts", "worlds.floor", "worlds.ant_walk"),
-        "worlds.point_maze",
+        *("worlds.finite", "worlds.rollouts", "worlds.rollout_checks", "worlds.floor"),
+        *("worlds.ant_walk", "worlds.point_maze"),
     },
     "game": {"errors", "objects", "constraints.player"},
     "selection": {"errors", "objects", "game"},

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringfence.commands import refuse
 from ringfence.errors import InvalidInput
+from ringfence.options import refuse
 
 Run = Callable[[Namespace, int], None]
 

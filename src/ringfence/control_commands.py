@@ -10,6 +10,7 @@ from typing import Any
 from ringfence import demo_checks, demos
 from ringfence.constraints.saved import load
 from ringfence.errors import InvalidInput
+from ringfence.options import CONTINUOUS, DEMONSTRATORS, EVERYWHERE, free_name, refuse
 from ringfence.progress import control_progress
 from ringfence.report import page
 from ringfence.runs import control, control_transfer, own_check
@@ -41,8 +42,6 @@ GAME = (
 
 def learn(options: Namespace) -> None:
     """`ringfence learn my.toml`, or `ringfence learn --world ant ...`."""
-    from ringfence.commands import free_name
-
     config, given = own(options) if options.config else from_options(options)
     name = config.world.name.replace(":", "-").replace("/", "-")
     out = options.out = options.out or free_name(Path("runs") / f"{name}-{config.game.method}")
@@ -59,8 +58,6 @@ def ready() -> None:
 
 def own(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
     """The user's file with its demonstrations, after every check: none fails during training."""
-    from ringfence.commands import CONTINUOUS, DEMONSTRATORS, EVERYWHERE, refuse
-
     why = f"has no effect here; {options.config} says it all"
     refuse(options, EVERYWHERE + CONTINUOUS + DEMONSTRATORS, why)
     config = from_file(options)
@@ -93,8 +90,6 @@ def demos_check(options: Namespace) -> None:
 
 def transfer(options: Namespace) -> None:
     """`ringfence transfer CONSTRAINT --task my.toml`."""
-    from ringfence.commands import free_name
-
     ready()
     world, ppo = control_transfer.read_task(options.task)
     if options.steps is not None:
@@ -147,8 +142,6 @@ def from_file(options: Namespace) -> ControlConfig:
 
 
 def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
-    from ringfence.commands import refuse
-
     if options.demos is None:
         raise InvalidInput(
             "no demonstrations: give --demos, a folder that 'ringfence demos make --world "

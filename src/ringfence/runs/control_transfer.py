@@ -37,7 +37,8 @@ from ringfence.runs.summary import finite
 from ringfence.solvers.ppo import PPOConfig, Record, evaluate
 from ringfence.worlds.gym_env import GymTask
 from ringfence.worlds.replay import trial
-from ringfence.worlds.rollouts import ContinuousTask, check_task
+from ringfence.worlds.rollout_checks import check_task
+from ringfence.worlds.rollouts import ContinuousTask
 
 FILE = "transfer.toml"
 #: The last number of the seed path of the episodes that are counted.

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Problem, Solution, Start, Trajectory, behaviour_of
 from ringfence.solvers import checkpoints
+from ringfence.worlds.rollout_checks import check_finite, check_task
 from ringfence.worlds.rollouts import (
     OBSERVATION_CLIP,
     Arrays,
@@ -42,8 +43,6 @@ from ringfence.worlds.rollouts import (
     Collector,
     CollectorSpec,
     ContinuousTask,
-    check_finite,
-    check_task,
 )
 
 #: Streams of random numbers, beside the collector's.
