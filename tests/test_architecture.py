@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "demos": {"disk", "errors", "objects"},
     "demo_checks": {"errors", "objects", "demos"},
     "logs": {"errors", "objects"},
+    "options": {"errors"},
     "saturation": {"errors", "objects", "constraints", "demo_checks"},
     "solvers": {
         *("disk", "errors", "objects", "solvers"),
