@@ -203,8 +203,8 @@ class _Drive:
     ) -> dict[str, Any]:
         """Select, put an interval around it, and write the results."""
         # c_N alone judges, as the answer to the most learners: an early c_i, fitted to a clone's
-        # walk, finds fault with learners that keep the truth as the experts do. Their rewards were
-        # fitted to by none, so those of all demonstrations count.
+        # walk, finds fault with learners that keep the truth as the experts do. Nothing was fitted
+        # to the experts' rewards, so those of all demonstrations count.
         everyone = [behaviour_of([*d.train, *d.heldout]) for d in self.sides.demos]
         chosen = select(records, self.sides.heldout, judges=[records[-1].c], experts=everyone)
         weighted = make_rules(self.game).weighted
