@@ -18,7 +18,7 @@ import numpy as np
 from ringfence.baselines.chou import Outcome, chou
 from ringfence.constraints.template import parse_template
 from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
-from ringfence.runs.control_config import ITERATION_ON, ControlWorld
+from ringfence.runs.control_config import ControlWorld
 from ringfence.runs.control_solver import ControlSolver, unconstrained
 from ringfence.runs.control_summary import Reader
 from ringfence.runs.control_world import make_tasks, make_truth, world_versions
@@ -34,6 +34,9 @@ from ringfence.studies.trainings import SIMULATOR, mean_and_error
 EXPERIMENTS = (icl.VELOCITY, icl.POSITION_)
 #: Of PPO's loss, on the sum of log standard deviations.
 ENTROPY = 0.01
+#: Where not PPO's own: as ICL's on PyBullet, with less error there (0.032, at PPO's own 0.044). For
+#: position it would be too low: two of three explorers never earned more than the experts.
+RATES = {("ant-bullet", "velocity"): 1e-4}
 EPISODES = 64  # of the explorer, from which the better ones are taken
 STEPS = 300_000
 EPISODE_STREAM = 70
@@ -52,9 +55,9 @@ def reproduce(
 ) -> None:
     """Every seed of both experiments, as far as that was not done."""
     out.mkdir(parents=True, exist_ok=True)
-    # It begins at a clone as ICL does: at the same learning rate.
-    settings = ppo or PPOConfig(env_steps=STEPS, margin=0.0, **ITERATION_ON.get(world, {}))
     for experiment in EXPERIMENTS:
+        rate = RATES.get((world, experiment.name), PPOConfig().learning_rate)
+        settings = ppo or PPOConfig(env_steps=STEPS, margin=0.0, learning_rate=rate)
         study = icl.Study(world, experiment, seeds)
         for seed in range(seeds):
             path = out / f"{experiment.name}-seed-{seed}.json"
