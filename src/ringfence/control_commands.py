@@ -209,6 +209,12 @@ def finish(run: Path) -> None:
             print(f"{name.replace('_', ' ')}: {learner:.3f} (experts {expert:.3f})")
     if chosen["constraint_error"] is not None:
         print(f"error against the truth: {chosen['constraint_error']:.4f}")
+    if not summary["heldout"]["rewarding"]:
+        print(
+            "warning: no learner earned what the experts do (less a standard error); the iterate "
+            "that earns most was taken. Give each iteration more steps (--steps, in a file: "
+            "env_steps), or play more of them (resume --iterations)"
+        )
     print(f"page: {report}")
 
 

@@ -354,3 +354,25 @@ def test_the_last_constraint_judges_and_all_demonstrations_say_what_is_enough(
     enough = rewards.mean() - rewards.std(ddof=1) / np.sqrt(len(rewards))
     assert found["enough_reward"] == pytest.approx(enough)
     assert found["reward_mean"] == pytest.approx(rewards[len(task.train) :].mean())
+
+
+@pytest.mark.parametrize("rewarding", [True, False])
+def test_a_game_whose_learners_earn_too_little_says_so(
+    rewarding: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The demonstrators' rewards are moved far below or above what such learners can earn."""
+    given = demos().tasks[0]
+    shift = -100.0 if rewarding else 100.0
+    train, heldout = (
+        tuple(replace(t, rewards=t.rewards + shift) for t in part)
+        for part in (given.train, given.heldout)
+    )
+    create(
+        tmp_path / "run",
+        small(iterations=1),
+        Demonstrations((TaskDemos("ant", train, heldout),), demos().features, {}),
+    )
+    assert main(["resume", str(tmp_path / "run")]) == 0
+    told, shown = capsys.readouterr().out, (tmp_path / "run" / "report.html").read_text()
+    assert ("no learner earned what the experts do" in told) is not rewarding
+    assert ("the one that earns most, because none earns" in shown) is not rewarding

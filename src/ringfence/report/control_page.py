@@ -101,8 +101,11 @@ def _nothing(run: ControlRun) -> Markup:
 
 def _head(run: ControlRun) -> Markup:
     row, s = run.best, run.summary
+    how = "chosen on held-out demonstrations"
+    if not s["heldout"]["rewarding"]:
+        how = "the one that earns most, because none earns what the experts do"
     lede = (
-        f"Iteration {s['selected']} of {len(run.rows)}, chosen on held-out demonstrations. Its "
+        f"Iteration {s['selected']} of {len(run.rows)}, {how}. Its "
         f"learner earns {figure_text(row['learner_reward_mean'])} an episode, the experts "
         f"{figure_text(row['expert_reward_mean'])}."
     )
