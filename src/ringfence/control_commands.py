@@ -10,7 +10,7 @@ from typing import Any
 from ringfence import demo_checks, demos
 from ringfence.constraints.saved import load
 from ringfence.errors import InvalidInput
-from ringfence.options import CONTINUOUS, DEMONSTRATORS, EVERYWHERE, free_name, refuse
+from ringfence.options import CONTINUOUS, DEMONSTRATORS, EVERYWHERE, chosen, free_name, refuse
 from ringfence.progress import control_progress
 from ringfence.report import page
 from ringfence.runs import control, control_transfer, own_check
@@ -150,12 +150,11 @@ def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstration
     if options.constraint_class is None:
         raise InvalidInput('say what is to be learned, such as --class "speed <= ?"')
     refuse(options, ("horizon", "task"), f"has no effect on {options.world}, which has its own")
-    chosen = {name: getattr(options, name) for name in GAME if getattr(options, name) is not None}
     game = ControlGame(
         options.constraint_class,
         on=tuple(options.on.split(",")) if options.on else (),
         probe=not options.no_probe,
-        **chosen,
+        **chosen(options, GAME),
     )
     ppo: dict[str, Any] = {"start_share": options.start_share}
     if options.steps is not None:
@@ -199,16 +198,16 @@ def finish(run: Path) -> None:
         )
         print(f"page: {report}")
         return
-    chosen = summary["iterations"][summary["selected"] - 1]
-    print(f"constraint (iteration {summary['selected']}): {chosen['constraint']['description']}")
+    best = summary["iterations"][summary["selected"] - 1]
+    print(f"constraint (iteration {summary['selected']}): {best['constraint']['description']}")
     tell_interval(summary["constraint"]["interval"])
     rows = ("reward", "cost", "true_raw", "true_cost")
     for name in rows:
-        learner, expert = chosen[f"learner_{name}_mean"], chosen[f"expert_{name}_mean"]
+        learner, expert = best[f"learner_{name}_mean"], best[f"expert_{name}_mean"]
         if learner is not None:
             print(f"{name.replace('_', ' ')}: {learner:.3f} (experts {expert:.3f})")
-    if chosen["constraint_error"] is not None:
-        print(f"error against the truth: {chosen['constraint_error']:.4f}")
+    if best["constraint_error"] is not None:
+        print(f"error against the truth: {best['constraint_error']:.4f}")
     if not summary["heldout"]["rewarding"]:
         print(
             "warning: no learner earned what the experts do (less a standard error); the iterate "
