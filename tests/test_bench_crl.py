@@ -7,7 +7,8 @@ import pytest
 
 from ringfence import bench_crl
 from ringfence.bench_crl import BenchConfig
-from ringfence.solvers.ppo import PPOConfig, first_learner, make_collector
+from ringfence.solvers.ppo import first_learner, make_collector
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds.ant import AntTask
 
 SMALL = BenchConfig(

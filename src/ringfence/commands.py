@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ringfence.demos import Demonstrations
     from ringfence.objects import Array, Problem, Solution
     from ringfence.runs.config import SolverConfig, WorldConfig
-    from ringfence.solvers.ppo import Record
+    from ringfence.solvers.ppo_state import Record
 
 
 def quickstart(options: Namespace) -> None:
@@ -236,7 +236,7 @@ def train(options: Namespace) -> None:
     """`solve` on a continuous task: PPO with a controlled multiplier."""
     from ringfence.runs import train as training
     from ringfence.runs.config import build, read_entries
-    from ringfence.solvers.ppo import PPOConfig
+    from ringfence.solvers.ppo_config import PPOConfig
 
     constraint = options.constraint
     if constraint == "truth":

@@ -27,7 +27,7 @@ from ringfence.runs.control_config import (
 )
 from ringfence.runs.control_demos import ExpertSettings, load_policy, roll_out, train_experts
 from ringfence.runs.folder import refuse_existing
-from ringfence.solvers.ppo import PPOConfig
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds import named
 from ringfence.worlds.warnings_once import warn_once
 

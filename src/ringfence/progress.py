@@ -14,7 +14,7 @@ from rich.progress import Progress as Bar
 from rich.status import Status
 
 if TYPE_CHECKING:
-    from ringfence.solvers.ppo import Record
+    from ringfence.solvers.ppo_state import Record
 
 QUIET_EVERY = 20  # updates between lines where there is no terminal
 

@@ -16,7 +16,8 @@ from ringfence.runs.control_config import (
     ControlGame,
     ControlWorld,
 )
-from ringfence.solvers.ppo import PPOConfig, evaluate
+from ringfence.solvers.ppo import evaluate
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds.ant import AntTask
 
 HORIZON = 30

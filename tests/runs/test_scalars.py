@@ -11,7 +11,7 @@ import pytest
 
 from ringfence.runs import scalars
 from ringfence.runs.scalars import Scalars, find_writer
-from ringfence.solvers.ppo import Record
+from ringfence.solvers.ppo_state import Record
 
 
 def record(update: int, reward: float | None = 1.0) -> Record:

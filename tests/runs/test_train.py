@@ -24,7 +24,7 @@ from ringfence.objects import Trajectory
 from ringfence.runs import train
 from ringfence.runs.frames import draw_frames
 from ringfence.runs.train import TrainConfig, create, drive, read
-from ringfence.solvers.ppo import PPOConfig
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds.ant import AntTask
 
 TINY = TrainConfig(

@@ -10,7 +10,10 @@ from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Feature, Problem
 from ringfence.solvers import ppo
-from ringfence.solvers.ppo import PPO, Multiplier, PPOConfig, Statistics, next_multiplier
+from ringfence.solvers.networks import Statistics
+from ringfence.solvers.ppo import PPO, next_multiplier
+from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo_state import Multiplier
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.rollouts import CollectorSpec, LocalCollector, Step
 
@@ -322,6 +325,15 @@ def test_a_policy_is_judged_by_the_rollouts_after_it():
     assert result.handed_out == max(within, key=lambda u: rate[u] + rate[u + 1])
     same = PPO(replace(config, keep_best=False, env_steps=result.handed_out * config.rollout))
     assert same_arrays(result.solution.policy, same.solve(problem).solution.policy)
+
+
+def test_no_action_becomes_surer_than_its_least_std():
+    assert max(r.std for r in PPO(SMALL).solve(line_problem()).records) < 0.4
+    result = PPO(replace(SMALL, least_std=0.4)).solve(line_problem())
+    assert min(r.std for r in result.records) == pytest.approx(0.4)
+    assert np.exp(result.solution.policy["actor/log_std"]) >= 0.4 - 1e-6
+    with pytest.raises(InvalidInput, match="least_std"):
+        replace(SMALL, least_std=-0.1)
 
 
 def test_the_multiplier_rests_for_a_while():

@@ -12,7 +12,7 @@ from PIL import Image
 
 from ringfence.errors import InvalidInput
 from ringfence.runs.control_config import ITERATION
-from ringfence.solvers.ppo import PPOConfig
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.studies import chou, icl, selection
 from ringfence.studies.icl_tables import is_good, parameters, table
 from ringfence.worlds import ant

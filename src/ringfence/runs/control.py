@@ -54,7 +54,7 @@ from ringfence.runs.files import remove_partials, write_file, write_folder, writ
 from ringfence.runs.folder import Event, OnEvent, only_driver, read_demos, teller
 from ringfence.runs.train import Clock
 from ringfence.selection import select
-from ringfence.solvers import ppo
+from ringfence.solvers import ppo_state
 from ringfence.solvers.cloning import CloningConfig, clone, renormalised
 
 #: The iteration number, in seed paths, of what happens before the game.
@@ -146,7 +146,7 @@ class _Drive:
         self.names: dict[tuple[int, ...], str] = {}
         self.solver = make_control_solver(run, config, self.sides, self.on_record, self.on_solved)
 
-    def on_record(self, problem: Problem, record: ppo.Record) -> None:
+    def on_record(self, problem: Problem, record: ppo_state.Record) -> None:
         i, k = problem.seed[1:3]
         self.tell({"event": "update", "i": i, "k": k, **asdict(record)})
         if record.update % self.config.ppo.checkpoint_every == 0:

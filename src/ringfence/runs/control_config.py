@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ringfence.errors import InvalidInput
 from ringfence.runs import config as configs
 from ringfence.solvers.cloning import CloningConfig
-from ringfence.solvers.ppo import PPOConfig
+from ringfence.solvers.ppo_config import PPOConfig
 
 Kind = Literal["ant", "ant-bullet", "gym"]
 Player = Literal["regression", "weighted", "payoff"]

@@ -28,7 +28,9 @@ from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_world import make_tasks, world_versions
 from ringfence.runs.files import json_bytes, remove_partials
 from ringfence.runs.folder import OnEvent, only_driver, teller
-from ringfence.solvers.ppo import PPOConfig, Record, evaluate
+from ringfence.solvers.ppo import evaluate
+from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo_state import Record
 from ringfence.worlds.rollouts import ContinuousTask
 
 #: The third number of the demonstrations' seed path, after the seed and the task.

@@ -20,7 +20,9 @@ from ringfence.runs.backends import solve_named
 from ringfence.runs.control_config import ControlWorld
 from ringfence.runs.files import write_folder
 from ringfence.runs.ledger import Ledger, arrays_hash, key_hash, solve_key
-from ringfence.solvers.ppo import PPO, PPOConfig, Record, evaluate
+from ringfence.solvers.ppo import PPO, evaluate
+from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo_state import Record
 from ringfence.worlds.rollouts import ContinuousTask
 
 #: Of a solve's episodes, kept for pictures: how many, and every how many steps.

@@ -34,7 +34,9 @@ from ringfence.runs.control_world import make_tasks, make_truth, world_versions
 from ringfence.runs.files import json_bytes, read_json, remove_partials, write_folder, write_json
 from ringfence.runs.folder import OnEvent, only_driver, refuse_existing, teller
 from ringfence.runs.summary import finite
-from ringfence.solvers.ppo import PPOConfig, Record, evaluate
+from ringfence.solvers.ppo import evaluate
+from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo_state import Record
 from ringfence.worlds.gym_env import GymTask
 from ringfence.worlds.replay import trial
 from ringfence.worlds.rollout_checks import check_task

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ringfence.solvers.ppo import Record
+from ringfence.solvers.ppo_state import Record
 
 #: Modules with a class that writes event files; the first that is installed is used.
 WRITERS = (("tensorboardX", "SummaryWriter"), ("tensorboard.summary", "Writer"))

@@ -41,7 +41,9 @@ from ringfence.runs.files import (
 )
 from ringfence.runs.folder import refuse_existing
 from ringfence.runs.summary import versions
-from ringfence.solvers.ppo import PPO, PPOConfig, Record, Result
+from ringfence.solvers.ppo import PPO, Result
+from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo_state import Record
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.ant_bullet import AntBulletTask
 from ringfence.worlds.gym_env import GymTask

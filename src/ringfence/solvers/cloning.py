@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Trajectory
-from ringfence.solvers.ppo import (
+from ringfence.solvers.networks import (
     SMALLEST_STD,
     Params,
-    PPOConfig,
     Statistics,
     initial_params,
     network,
     same_outputs,
 )
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds.rollouts import (
     OBSERVATION_CLIP,
     Arrays,

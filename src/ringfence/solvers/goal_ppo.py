@@ -14,7 +14,8 @@ import numpy as np
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Problem, Solution, behaviour_of
-from ringfence.solvers.ppo import PPO, PPOConfig, evaluate
+from ringfence.solvers.ppo import PPO, evaluate
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds.point_maze import PointTask
 
 EPISODES = 50  # its stream of random numbers

@@ -1,8 +1,8 @@
 """Constrained RL on continuous tasks: PPO against a PID-controlled Lagrange multiplier.
 
 The paper's policy player (Algorithm 1 with a PID step for lam), to be read from top to bottom:
-configuration, multiplier, networks, advantages, the compiled update, the loop, checkpoints. Per
-rollout k:
+multiplier, advantages, the compiled update, the learner, the loop (the settings are in
+`ppo_config.py`, the two networks in `networks.py`, checkpoints in `ppo_state.py`). Per rollout k:
 
     chunk_k  <- T steps of N copies under pi
     J        <- horizon * mean step cost of chunk_k        (an episode's cost)
@@ -16,15 +16,12 @@ before. Nothing here prints, logs or times; a solve reports `Record`s to whoever
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +31,24 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Problem, Solution, Start, Trajectory, behaviour_of
-from ringfence.solvers import checkpoints
+from ringfence.solvers.networks import (
+    Params,
+    Statistics,
+    initial_params,
+    log_prob,
+    network,
+    same_outputs,
+)
+from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo_state import (
+    Kept,
+    Learner,
+    Multiplier,
+    Record,
+    fingerprint,
+    load_checkpoint,
+    save_checkpoint,
+)
 from ringfence.worlds.rollout_checks import check_finite, check_task
 from ringfence.worlds.rollouts import (
     OBSERVATION_CLIP,
@@ -47,145 +61,13 @@ from ringfence.worlds.rollouts import (
 
 #: Streams of random numbers, beside the collector's.
 INITIAL, MINIBATCHES, EVALUATE = 10, 11, 12
-#: Bytes of a checkpoint mean the same only within one schema.
-SCHEMA = 4
-
-Params = dict[str, Any]
-
-
-# Configuration ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PPOConfig:
-    """The paper's table, except where a measurement (said beside it) chose otherwise."""
-
-    env_steps: int = 1_000_000
-    learning_rate: float = 3e-4
-    value_weight: float = 0.25
-    clip: float = 0.2
-    gae: float = 0.97
-    discount: float = 0.99
-    batch: int = 512
-    hidden: tuple[int, ...] = (128, 128)
-    # 64 Ants x 64 steps and 8 passes: 1M unconstrained steps gave a prototype 4874; the paper's
-    # 20k and 4 gave 963, which is standing still.
-    copies: int = 64
-    steps: int = 64
-    passes: int = 8
-    # The paper's code clips all gradients together at 0.02; 0.5 per network learns faster.
-    gradient_clip: float = 0.5
-    # From 0 the Ant never walks. Less noise leaves more of a limit to the policy: speed <= 0.75,
-    # seed 0, gave 1671 from -1.3 and 1630 from -0.7 (deterministic, limit 20).
-    initial_log_std: float = -1.3
-    last_layer_scale: float = 0.01
-    entropy_weight: float = 0.0
-    normalise: bool = True  # of observations; without it a third of the reward
-    augment: bool = True  # the raw constraint value as the policy's last input
-    # The multiplier: PID gains as in the paper, or classical gradient ascent.
-    multiplier: Literal["pid", "gradient"] = "pid"
-    gain_p: float = 0.05
-    gain_i: float = 0.001  # the paper's is 0.0005: too slow to reach the limit in 1M steps
-    gain_d: float = 0.1
-    gradient_rate: float = 0.0005
-    # Anti-windup: errors beyond this many units of cost count as this many, and are not
-    # integrated. Without it the position constraint wound a prototype's lam up to 15, and the
-    # Ant learned to fall.
-    error_clip: float = 30.0
-    # The controller sees a running mean of the cost: one rollout's jumps by its own size, and
-    # the derivative part turned that into a lam between 1 and 4 from rollout to rollout.
-    cost_share: float = 0.2
-    initial_lam: float = 0.0
-    # For this share of the updates lam rests at 0. A constraint that the first steps break keeps
-    # a policy from ever learning to walk; one that walks learns to walk elsewhere.
-    grace: float = 0.0
-    # The controller aims at (1 - margin) * delta: it comes to its target from above, while the
-    # limit should hold for the policy that is handed out.
-    margin: float = 0.15
-    # Stop once the mean of `stop_window` rollouts has reward >= stop_reward and cost <= delta.
-    stop_reward: float | None = None
-    stop_window: int = 20
-    # Hand out not the last policy, but the one after the best `stop_window` rollouts that kept to
-    # the controller's target: where rare episodes cost much, the cost comes in waves.
-    keep_best: bool = False
-    # That window ends so many updates after the policy: where the cost comes late in an episode,
-    # the rollouts before a policy still show the policies before it (Bullet's position expert,
-    # judged by rollouts of 4 to 30 and rising, cost 44).
-    keep_lag: int = 0
-    # A solve that begins at an actor without a critic (a clone) first learns the critic, for this
-    # many updates: what an untrained one says of the actions would unlearn the walk.
-    critic_first: int = 5
-    start_share: float = 0.0  # of episodes that begin at a demonstration's state
-    evaluation_episodes: int = 32
-    checkpoint_every: int = 50  # updates
-
-    def __post_init__(self) -> None:
-        counts = ("env_steps", "batch", "copies", "steps", "passes", "evaluation_episodes")
-        for name in (*counts, "checkpoint_every", "stop_window"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"PPO: {name} must be at least 1, got {getattr(self, name)}")
-        for name in ("margin", "grace"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InvalidInput(f"PPO: {name} must be in [0, 1), got {getattr(self, name)}")
-        if self.keep_lag < 0:
-            raise InvalidInput(f"PPO: keep_lag must be at least 0, got {self.keep_lag}")
-        if self.rollout % self.batch:
-            raise InvalidInput(
-                f"PPO: a rollout of {self.copies} copies x {self.steps} steps is not a multiple "
-                f"of the batch size {self.batch}"
-            )
-
-    @property
-    def rollout(self) -> int:
-        return self.copies * self.steps
-
-    @property
-    def updates(self) -> int:
-        return max(1, self.env_steps // self.rollout)
-
-
-@dataclass(frozen=True)
-class Record:
-    """One update. Reward and length: means over the episodes that ended in it, None if none did.
-
-    `cost` is an episode's, estimated as horizon * mean step cost; `reward_rate` likewise.
-    """
-
-    update: int
-    updates: int
-    env_steps: int
-    reward: float | None
-    length: float | None
-    reward_rate: float
-    cost: float
-    delta: float
-    lam: float
-    policy_loss: float
-    value_loss: float
-    std: float
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """A solution with the evaluation episodes behind it, and its course."""
-
-    solution: Solution
-    stochastic: list[Trajectory]
-    deterministic: list[Trajectory]
-    records: list[Record]
-    handed_out: int  # the update after which the policy was this one
+#: How far the critic's units follow each rollout's targets.
+SCALE_SHARE = 0.05
+#: Targets that hardly vary (a cost that is nearly always 0) are not blown up beyond this.
+SMALLEST_VALUE_STD = 0.1
 
 
 # The multiplier --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Multiplier:
-    """lam and the controller's memory: the error's integral and the smoothed cost."""
-
-    lam: float = 0.0
-    integral: float = 0.0
-    cost: float | None = None
 
 
 def next_multiplier(m: Multiplier, J: float, delta: float, config: PPOConfig) -> Multiplier:
@@ -203,50 +85,6 @@ def next_multiplier(m: Multiplier, J: float, delta: float, config: PPOConfig) ->
     rise = min(max(0.0, cost - last), bound)
     lam = config.gain_p * float(np.clip(error, -bound, bound)) + integral + config.gain_d * rise
     return Multiplier(max(0.0, lam), integral, cost)
-
-
-# Networks --------------------------------------------------------------------------------------
-
-
-def initial_params(
-    inputs: int, actions: int, config: PPOConfig, rng: np.random.Generator
-) -> dict[str, dict[str, NDArray[np.float32]]]:
-    """Two tanh networks with orthogonal weights: the actor, and the critic (V_r, V_c)."""
-    params = {
-        "actor": _network([inputs, *config.hidden, actions], config.last_layer_scale, rng),
-        "critic": _network([inputs, *config.hidden, 2], 1.0, rng),
-    }
-    params["actor"]["log_std"] = np.full(actions, config.initial_log_std, np.float32)
-    return params
-
-
-def _network(
-    sizes: list[int], last_scale: float, rng: np.random.Generator
-) -> dict[str, NDArray[np.float32]]:
-    arrays = {}
-    for i, (n, m) in enumerate(pairwise(sizes)):
-        gain = last_scale if i == len(sizes) - 2 else np.sqrt(2)
-        q, r = np.linalg.qr(rng.standard_normal((max(n, m), min(n, m))))
-        q = q * np.sign(np.diag(r))
-        arrays[f"w{i}"] = (gain * (q if n >= m else q.T)).astype(np.float32)
-        arrays[f"b{i}"] = np.zeros(m, np.float32)
-    return arrays
-
-
-def network(params: Params, x: jax.Array) -> jax.Array:
-    """x [n, inputs] -> [n, outputs]."""
-    depth = sum(key.startswith("w") for key in params)
-    for i in range(depth - 1):
-        x = jnp.tanh(x @ params[f"w{i}"] + params[f"b{i}"])
-    return cast(jax.Array, x @ params[f"w{depth - 1}"] + params[f"b{depth - 1}"])
-
-
-def log_prob(params: Params, x: jax.Array, actions: jax.Array) -> jax.Array:
-    """log pi(actions | x) of the Gaussian policy: x [n, inputs], actions [n, a] -> [n]."""
-    log_std = params["log_std"]
-    z = (actions - network(params, x)) * jnp.exp(-log_std)
-    constant = log_std.sum() + 0.5 * log_std.size * jnp.log(2 * jnp.pi)
-    return cast(jax.Array, -0.5 * jnp.square(z).sum(axis=-1) - constant)
 
 
 # Advantages ------------------------------------------------------------------------------------
@@ -440,94 +278,7 @@ def prepare(chunk: Chunk, cost: Array, policy: Arrays, horizon: int) -> dict[str
     }
 
 
-# Observation statistics ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Statistics:
-    """Running mean and variance of the inputs [o + 1]; `count` inputs so far."""
-
-    mean: Array
-    var: Array
-    count: float = 0.0
-
-    def add(self, inputs: Array) -> Statistics:
-        """With the inputs [..., o + 1] of a rollout."""
-        x = inputs.reshape(-1, inputs.shape[-1])
-        mean, var, n = x.mean(axis=0), x.var(axis=0), float(len(x))
-        total = self.count + n
-        shift = mean - self.mean
-        spread = self.var * self.count + var * n + shift**2 * self.count * n / total
-        return Statistics(self.mean + shift * n / total, spread / total, total)
-
-    @property
-    def std(self) -> Array:
-        return np.maximum(np.sqrt(self.var), SMALLEST_STD)
-
-
-def same_outputs(params: Params, old: Statistics, new: Statistics) -> Params:
-    """A network for inputs normalised by `new`: its first layer changes so that no output does.
-
-    w0 (x - m) / s + b0 = w0' (x - m') / s' + b0' with w0' = w0 s' / s and
-    b0' = b0 + w0 (m' - m) / s: exact but for the cut-off of far inputs.
-    """
-    w0, b0 = (np.asarray(params[name], np.float64) for name in ("w0", "b0"))
-    return {
-        **params,
-        "w0": (w0 * (new.std / old.std)[:, None]).astype(np.float32),
-        "b0": (b0 + ((new.mean - old.mean) / old.std) @ w0).astype(np.float32),
-    }
-
-
-#: How far the critic's units follow each rollout's targets.
-SCALE_SHARE = 0.05
-#: Targets that hardly vary (a cost that is nearly always 0) are not blown up beyond this.
-SMALLEST_VALUE_STD = 0.1
-#: An input that hardly varies is not blown up beyond this.
-SMALLEST_STD = 1e-2
-
-
-# The learner's state ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """A policy that may be handed out, its update, and what an episode earned (0 until judged)."""
-
-    policy: dict[str, NDArray[Any]]
-    update: int
-    reward: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Learner:
-    """Everything that an update changes."""
-
-    params: Params
-    opt_state: Params
-    scale: NDArray[np.float32]  # [2, 2]: mean and std of the critic's targets (reward, cost)
-    statistics: Statistics
-    multiplier: Multiplier
-    recent: tuple[tuple[float, float, float], ...] = ()  # (reward, cost, falls) per horizon
-    kept: Kept | None = None  # the best so far
-    candidate: Kept | None = None  # to be judged by rollouts that are to come
-    updates: int = 0
-
-    def policy(self) -> dict[str, NDArray[Any]]:
-        """The arrays that act, and those that a later solve may start from."""
-        flat: dict[str, NDArray[Any]] = {
-            f"{name}/{key}": np.asarray(value)
-            for name, arrays in self.params.items()
-            for key, value in arrays.items()
-        }
-        return {
-            **flat,
-            "critic/scale": np.asarray(self.scale),
-            "norm/mean": self.statistics.mean,
-            "norm/std": self.statistics.std,
-            "norm/count": np.array(self.statistics.count),
-            "multiplier/integral": np.array(self.multiplier.integral),
-        }
+# The learner -----------------------------------------------------------------------------------
 
 
 def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> Learner:
@@ -554,6 +305,13 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     scale = start.get("critic/scale", scale).astype(np.float32)
     lam = float(start.get("multiplier/integral", config.initial_lam))
     return Learner(params, opt_state, scale, statistics, Multiplier(lam, integral=lam))
+
+
+def at_least(actor: Params, std: float) -> Params:
+    """The actor with no action's standard deviation below `std`."""
+    if std == 0:
+        return actor
+    return {**actor, "log_std": np.maximum(actor["log_std"], np.float32(np.log(std)))}
 
 
 def has_actor_alone(start: Start | None) -> bool:
@@ -597,6 +355,7 @@ def learn(
         improved = job.result()
     if learner.updates < config.critic_first and has_actor_alone(problem.start):
         improved = (actor, opt["actor"], *improved[2:])
+    improved = (at_least(improved[0], config.least_std), *improved[1:])
     both = {"actor": improved, "critic": fitted}
     for name, (*_, norm) in both.items():
         if not np.isfinite(norm):
@@ -692,6 +451,17 @@ def judge(learner: Learner, delta: float, config: PPOConfig) -> Learner:
 
 
 @dataclass(frozen=True, eq=False)
+class Result:
+    """A solution with the evaluation episodes behind it, and its course."""
+
+    solution: Solution
+    stochastic: list[Trajectory]
+    deterministic: list[Trajectory]
+    records: list[Record]
+    handed_out: int  # the update after which the policy was this one
+
+
+@dataclass(frozen=True, eq=False)
 class PPO:
     """A policy player: `PPO()(problem)` is the solution; `solve` also gives its episodes.
 
@@ -783,97 +553,6 @@ def train(
 def collect(learner: Learner, collector: Collector, config: PPOConfig) -> tuple[Chunk, Arrays]:
     policy = learner.policy()
     return collector.collect(policy, config.steps, learner.updates), policy
-
-
-# Checkpoints -----------------------------------------------------------------------------------
-
-
-def fingerprint(problem: Problem, config: PPOConfig, starts: Array | None) -> str:
-    """What a checkpoint belongs to: the problem and all that determines its result."""
-    c = problem.constraint
-    probe = np.random.default_rng(0).standard_normal((64, len(c.features)))
-    digest = sha256(c.raw(probe).tobytes() + c.cost(probe).tobytes())
-    if starts is not None:
-        digest.update(starts.tobytes())
-    for key, value in sorted((problem.start or {}).items()):
-        digest.update(key.encode() + value.tobytes())
-    described = {
-        "schema": SCHEMA,
-        "task": repr(problem.task),
-        "constraint": c.describe(),
-        "delta": problem.delta,
-        "seed": problem.seed,
-        "config": {k: v for k, v in asdict(config).items() if k != "checkpoint_every"},
-        "arrays": digest.hexdigest(),
-    }
-    return json.dumps(described, sort_keys=True)
-
-
-def save_checkpoint(
-    folder: Path,
-    learner: Learner,
-    records: list[Record],
-    collector: Collector,
-    mark: str,
-) -> None:
-    """All that the next update depends on, in place of the checkpoint before."""
-    leaves = jax.tree.leaves((learner.params, learner.opt_state))
-    arrays: dict[str, NDArray[Any]] = {f"leaf/{i}": np.asarray(x) for i, x in enumerate(leaves)}
-    arrays |= {"mean": learner.statistics.mean, "var": learner.statistics.var}
-    arrays["scale"] = learner.scale
-    arrays |= {f"collector/{k}": v for k, v in collector.save().items()}
-    handed: dict[str, Kept | None] = {"kept": learner.kept, "candidate": learner.candidate}
-    for name, one in handed.items():
-        arrays |= {f"{name}/{k}": v for k, v in one.policy.items()} if one else {}
-    values = {
-        "mark": mark,
-        "count": learner.statistics.count,
-        "multiplier": asdict(learner.multiplier),
-        "recent": learner.recent,
-        **{name: [one.update, one.reward] if one else None for name, one in handed.items()},
-        "updates": learner.updates,
-        "records": [asdict(r) for r in records],
-    }
-    checkpoints.write(folder, arrays, values)
-
-
-def load_checkpoint(
-    folder: Path, fresh: Learner, collector: Collector, mark: str
-) -> tuple[Learner, list[Record]]:
-    """The inverse; restores the collector. Refuses a checkpoint of another problem."""
-    found = checkpoints.read(folder)
-    if found is None:
-        return fresh, []
-    arrays, values = found
-    if values["mark"] != mark:
-        raise InvalidInput(
-            f"{folder} is the checkpoint of another problem or configuration: use another folder"
-        )
-
-    old, structure = jax.tree.flatten((fresh.params, fresh.opt_state))
-    leaves = [arrays[f"leaf/{i}"] for i in range(len(old))]
-    params, opt_state = jax.tree.unflatten(structure, leaves)
-    learner = Learner(
-        params,
-        opt_state,
-        arrays["scale"],
-        Statistics(arrays["mean"], arrays["var"], values["count"]),
-        Multiplier(**values["multiplier"]),
-        tuple((a, b, c) for a, b, c in values["recent"]),
-        _kept("kept", arrays, values),
-        _kept("candidate", arrays, values),
-        values["updates"],
-    )
-    collector.restore(_under("collector/", arrays))
-    return learner, [Record(**r) for r in values["records"]]
-
-
-def _kept(name: str, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> Kept | None:
-    return Kept(_under(f"{name}/", arrays), *values[name]) if values[name] else None
-
-
-def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
 
 
 def evaluate(

@@ -27,7 +27,7 @@ from ringfence.runs.control_config import ControlConfig, read_user, solve_settin
 from ringfence.runs.control_demos import ExpertSettings, roll_out, train_experts
 from ringfence.runs.files import write_file, write_json
 from ringfence.runs.own_check import Examined, examine
-from ringfence.solvers.ppo import PPOConfig
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.studies.icl_tables import TIMES, note_time
 from ringfence.studies.tables import markdown
 

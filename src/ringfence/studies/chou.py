@@ -26,7 +26,9 @@ from ringfence.runs.files import remove_partials, write_file, write_json
 from ringfence.runs.folder import only_driver
 from ringfence.runs.train import World
 from ringfence.solvers.cloning import CloningConfig, clone
-from ringfence.solvers.ppo import PPOConfig, Record, evaluate
+from ringfence.solvers.ppo import evaluate
+from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo_state import Record
 from ringfence.studies import icl, icl_tables
 from ringfence.studies.tables import markdown
 from ringfence.studies.trainings import SIMULATOR, mean_and_error

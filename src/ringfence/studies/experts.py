@@ -22,7 +22,8 @@ from ringfence.report.training import Course, courses_figure
 from ringfence.runs.control_demos import load_policy
 from ringfence.runs.files import write_file, write_json
 from ringfence.runs.train import UNCONSTRAINED, World, figures_of, make_task
-from ringfence.solvers.ppo import PPOConfig, evaluate, no_augmentation
+from ringfence.solvers.ppo import evaluate, no_augmentation
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.studies.tables import markdown
 from ringfence.studies.trainings import (
     FREE,

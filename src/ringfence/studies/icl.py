@@ -32,7 +32,7 @@ from ringfence.runs.control_config import (
 from ringfence.runs.control_demos import ExpertSettings, load_policy, roll_out
 from ringfence.runs.files import write_json
 from ringfence.runs.train import World
-from ringfence.solvers.ppo import PPOConfig
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.studies import icl_tables
 from ringfence.studies.trainings import (
     POSITION_100,

@@ -24,7 +24,7 @@ from ringfence.selection import select
 from ringfence.solvers.cloning import CloningConfig, clone
 from ringfence.solvers.goal_ppo import GoalPPO, demonstrated_states
 from ringfence.solvers.planner import EXPERT, HELD_OUT, best_moves, flag, route
-from ringfence.solvers.ppo import PPOConfig
+from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.studies.tables import markdown
 from ringfence.worlds.ant_maze import AntMaze
 from ringfence.worlds.floor import CELL

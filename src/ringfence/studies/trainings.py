@@ -16,7 +16,8 @@ from ringfence.progress import training_line
 from ringfence.runs import train
 from ringfence.runs.config import toml_value
 from ringfence.runs.train import UNCONSTRAINED, TrainConfig, World
-from ringfence.solvers.ppo import PPOConfig, Record
+from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo_state import Record
 
 SIMULATOR: dict[World, str] = {"ant": "mujoco", "ant-bullet": "bullet"}
 SPEED, POSITION = "speed <= 0.75", "0.5 x - y <= 0"
