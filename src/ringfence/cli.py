@@ -384,6 +384,7 @@ def _icl_study(one: Parser) -> None:
     )
     group.add_argument("--steps", type=int, help="environment steps of an iteration")
     group.add_argument("--iterations", type=int, help="of the game")
+    _ppo(group, "velocity, position, noisy")
     _solves(group)
 
 

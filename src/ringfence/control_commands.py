@@ -288,6 +288,7 @@ def reproduce(options: Namespace, seeds: int) -> None:
             options.expert_budget,
             options.carry,
             options.stop_share or 0.0,
+            read_entries("--ppo", options.ppo),
         )
         out = options.out / name if options.out else Path("results") / study.name
         icl.reproduce(study, out, options.command_line, print)

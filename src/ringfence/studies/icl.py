@@ -8,7 +8,7 @@ anew after each seed. What was not run is called so.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from ringfence.errors import InvalidInput
 from ringfence.progress import control_progress
 from ringfence.report import page
 from ringfence.runs import control, control_config
+from ringfence.runs.config import build, toml_value
 from ringfence.runs.control_config import (
     ITERATION,
     ITERATION_ON,
@@ -112,7 +113,8 @@ class Study:
     saturated: with the published filter of demonstrations; constraint: "" for the experiment's;
     budget: payoff's belief, by default the experts' true limit; carry: what a solve takes over
     from the iteration before; stop_share: of the experts' reward, at which a solve that keeps its
-    limit stops (0: none does); ppo, expert_ppo: changes of the settings, for tests.
+    limit stops (0: none does); own: settings of the solver by name, other than the experiment's;
+    ppo, expert_ppo: what all settings begin from, for tests.
     """
 
     world: World
@@ -126,6 +128,7 @@ class Study:
     budget: float | None = None
     carry: Carry = "policy"
     stop_share: float = 0.0
+    own: Mapping[str, Any] = field(default_factory=dict)
     ppo: PPOConfig = field(default_factory=lambda: PPOConfig(**ITERATION))
     expert_ppo: PPOConfig = field(default_factory=PPOConfig)
 
@@ -140,6 +143,7 @@ class Study:
         parts += ["full-state"] * self.full_state + ["saturated"] * self.saturated
         parts += [] if self.carry == "policy" else [f"carry-{self.carry}"]
         parts += [f"stop-{self.stop_share:g}"] if self.stop_share else []
+        parts += [f"{name.replace('_', '-')}-{value}" for name, value in self.own.items()]
         return "".join(f"-{part}" for part in parts)
 
     @property
@@ -255,6 +259,8 @@ def configuration(study: Study, seed: int) -> ControlConfig:
     ppo = replace(study.ppo, **own)
     if study.stop_share:
         ppo = replace(ppo, stop_window=STOP_WINDOW)
+    checked = build("--ppo", dict(study.own), PPOConfig)
+    ppo = replace(ppo, **{name: getattr(checked, name) for name in study.own})
     return ControlConfig(
         learn_command(study, seed),
         seed,
@@ -287,7 +293,12 @@ def learn_command(study: Study, seed: int) -> str:
         words.append(f"--ppo initial_lam={e.initial_lam}")
     if study.stop_share:
         words.append(f"--stop-share {study.stop_share:g} --ppo stop_window={STOP_WINDOW}")
+    words += [f"--ppo {setting}" for setting in settings_in_words(study)]
     return " ".join(words + ["--full-state"] * study.full_state)
+
+
+def settings_in_words(study: Study) -> list[str]:
+    return [f"{name}={toml_value(value)}" for name, value in study.own.items()]
 
 
 def heading(study: Study, command: str) -> icl_tables.Heading:
@@ -299,13 +310,14 @@ def heading(study: Study, command: str) -> icl_tables.Heading:
         if study.stop_share
         else ""
     )
+    own = f"; the solver's {', '.join(settings_in_words(study))}" if study.own else ""
     budget = f" with a budget of {study.expert_budget:g}" if study.player == "payoff" else ""
     return icl_tables.Heading(
         title=f"{e.name.capitalize()} on the Ant ({SIMULATOR[study.world]})",
         command=command,
         truth=e.expert.constraint,
         constraint=study.constraint or e.constraint,
-        player=f"{study.player}{budget}; {CARRIED[study.carry]}{stops}",
+        player=f"{study.player}{budget}; {CARRIED[study.carry]}{stops}{own}",
         demonstrations=f"limit {e.expert.delta:g} per episode, action noise {e.noise:g}, "
         f"filter: {used}",
     )
