@@ -258,7 +258,7 @@ def make(
         with control_progress() as progress:
             folder = out.with_name(f"{out.name}-expert")
             policies = train_experts(world, settings, ppo, folder, progress)
-    made = roll_out(world, settings, policies)
+    made = roll_out(world, settings, policies, print)
     demos.save(made, out)
     print(demo_checks.describe(made))
     return demos.load(out)

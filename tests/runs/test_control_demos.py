@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,7 +64,9 @@ def test_keep_saturated_keeps_what_lies_just_below_the_limit() -> None:
     means = [truth.raw(t.features).mean() for t in free]
     level = float(np.median(means)) + 0.5
     world = replace(WORLD, truth=f"speed <= {level + 0.1:.6f}")
-    made = roll_out(world, replace(SETTINGS, keep_saturated=0.4), [policy_for(TASK)])
+    said: list[str] = []
+    made = roll_out(world, replace(SETTINGS, keep_saturated=0.4), [policy_for(TASK)], said.append)
+    assert re.search(r"\d+ of \d+ episodes are saturated, \d+ are wanted", said[-1])
     kept = truth_of(world, TASK)
     for _, t in made.tasks[0].labelled:
         assert -0.4 <= kept.raw(t.features).mean() <= 0

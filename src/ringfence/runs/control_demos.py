@@ -9,7 +9,7 @@ stead.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,8 @@ from ringfence.worlds.rollouts import ContinuousTask
 
 #: The third number of the demonstrations' seed path, after the seed and the task.
 TRAIN, HELDOUT = 60, 61
-#: Episodes rolled out in search of saturated ones, for each that is wanted.
-MOST_TRIES = 30
+#: Episodes rolled out in search of saturated ones, for each that is wanted; and while there is none.
+MOST_TRIES, FIRST_TRIES = 100, 30
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,15 @@ def with_noise(policy: Mapping[str, NDArray[Any]], noise: float) -> dict[str, ND
 
 
 def roll_out(
-    world: ControlWorld, settings: ExpertSettings, policies: Sequence[Mapping[str, NDArray[Any]]]
+    world: ControlWorld,
+    settings: ExpertSettings,
+    policies: Sequence[Mapping[str, NDArray[Any]]],
+    say: Callable[[str], None] = lambda text: None,
 ) -> Demonstrations:
-    """Training and held-out episodes of the experts, with where they come from."""
+    """Training and held-out episodes of the experts, with where they come from.
+
+    say: told how the search for saturated episodes goes, which can take minutes.
+    """
     tasks = make_tasks(world)
     demos, tried = [], []
     for k, (task, policy) in enumerate(zip(tasks, policies, strict=True)):
@@ -129,7 +135,7 @@ def roll_out(
         parts = []
         for stream, count in ((TRAIN, settings.paths), (HELDOUT, settings.heldout)):
             seed = (settings.seed, k, stream)
-            kept, rolled = episodes(task, noisy, truth_of(world, task), count, seed, settings)
+            kept, rolled = episodes(task, noisy, truth_of(world, task), count, seed, settings, say)
             parts.append(tuple(kept))
             tried.append(rolled)
         demos.append(TaskDemos(task.name, *parts))
@@ -156,16 +162,18 @@ def episodes(
     count: int,
     seed: tuple[int, ...],
     settings: ExpertSettings,
+    say: Callable[[str], None],
 ) -> tuple[list[Trajectory], int]:
     """`count` episodes that pass the filter, and how many were rolled out for them."""
     if settings.keep_saturated is None:
         return evaluate(task, policy, truth.raw, count, seed), count
     kept: list[Trajectory] = []
     batch, rolled = max(count, 16), 0
-    while len(kept) < count and rolled < MOST_TRIES * count:
+    while len(kept) < count and rolled < (MOST_TRIES if kept else FIRST_TRIES) * count:
         found = evaluate(task, policy, truth.raw, batch, (*seed, rolled))
         rolled += batch
         kept += [t for t in found if is_saturated(t, truth, settings.keep_saturated)]
+        say(f"{task.name}: {len(kept)} of {rolled} episodes are saturated, {count} are wanted")
     if len(kept) < count:
         raise SolverFailed(
             f"{task.name}: only {len(kept)} of {rolled} episodes are saturated within "

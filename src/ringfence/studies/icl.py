@@ -230,7 +230,7 @@ def demonstrations(study: Study, seed: int, say: Say) -> Demonstrations:
             keep_saturated=experiment.saturated if study.saturated else None,
             seed=seed,
         )
-        demos.save(roll_out(world_of(study), made, [load_policy(policy)]), folder)
+        demos.save(roll_out(world_of(study), made, [load_policy(policy)], say), folder)
     return demos.load(folder)
 
 
