@@ -35,7 +35,7 @@ from ringfence.worlds.rollouts import ContinuousTask
 
 #: The third number of the demonstrations' seed path, after the seed and the task.
 TRAIN, HELDOUT = 60, 61
-#: Episodes rolled out in search of saturated ones, for each that is wanted; and while there is none.
+#: Episodes rolled out in search of a saturated one: at most, and as long as none was found.
 MOST_TRIES, FIRST_TRIES = 100, 30
 
 
