@@ -327,15 +327,6 @@ def test_a_policy_is_judged_by_the_rollouts_after_it():
     assert same_arrays(result.solution.policy, same.solve(problem).solution.policy)
 
 
-def test_no_action_becomes_surer_than_its_least_std():
-    assert max(r.std for r in PPO(SMALL).solve(line_problem()).records) < 0.4
-    result = PPO(replace(SMALL, least_std=0.4)).solve(line_problem())
-    assert min(r.std for r in result.records) == pytest.approx(0.4)
-    assert np.exp(result.solution.policy["actor/log_std"]) >= 0.4 - 1e-6
-    with pytest.raises(InvalidInput, match="least_std"):
-        replace(SMALL, least_std=-0.1)
-
-
 def test_the_multiplier_rests_for_a_while():
     lam = [r.lam for r in PPO(replace(SMALL, grace=0.5)).solve(line_problem(delta=0.0)).records]
     assert lam[:4] == [0.0] * 4

@@ -84,14 +84,14 @@ def test_a_study_says_what_it_is() -> None:
     assert config.command.endswith("--stop-share 0.9 --ppo stop_window=6")
     assert config.ppo.stop_window == 6
     assert "0.9 of the experts' reward" in icl.heading(stopped, "").player
-    surer = icl.Study("ant-bullet", icl.VELOCITY, own={"least_std": 0.1})
-    assert surer.name == "velocity-bullet-least-std-0.1"
-    config = icl.configuration(surer, 0)
-    assert (config.ppo.least_std, config.ppo.learning_rate) == (0.1, 1e-4)
-    assert config.command.endswith("--ppo least_std=0.1")
-    assert icl.heading(surer, "").player.endswith("the solver's least_std=0.1")
-    with pytest.raises(InvalidInput, match="--ppo has no entry 'lest_std'"):
-        icl.configuration(replace(surer, own={"lest_std": 0.1}), 0)
+    gentle = icl.Study("ant-bullet", icl.VELOCITY, own={"gain_p": 0.02})
+    assert gentle.name == "velocity-bullet-gain-p-0.02"
+    config = icl.configuration(gentle, 0)
+    assert (config.ppo.gain_p, config.ppo.learning_rate) == (0.02, 1e-4)
+    assert config.command.endswith("--ppo gain_p=0.02")
+    assert icl.heading(gentle, "").player.endswith("the solver's gain_p=0.02")
+    with pytest.raises(InvalidInput, match="--ppo has no entry 'gain'"):
+        icl.configuration(replace(gentle, own={"gain": 1.0}), 0)
 
 
 def test_seeds_that_were_not_run_are_called_so() -> None:

@@ -307,13 +307,6 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     return Learner(params, opt_state, scale, statistics, Multiplier(lam, integral=lam))
 
 
-def at_least(actor: Params, std: float) -> Params:
-    """The actor with no action's standard deviation below `std`."""
-    if std == 0:
-        return actor
-    return {**actor, "log_std": np.maximum(actor["log_std"], np.float32(np.log(std)))}
-
-
 def has_actor_alone(start: Start | None) -> bool:
     return start is not None and "actor/w0" in start and "critic/w0" not in start
 
@@ -355,7 +348,6 @@ def learn(
         improved = job.result()
     if learner.updates < config.critic_first and has_actor_alone(problem.start):
         improved = (actor, opt["actor"], *improved[2:])
-    improved = (at_least(improved[0], config.least_std), *improved[1:])
     both = {"actor": improved, "critic": fitted}
     for name, (*_, norm) in both.items():
         if not np.isfinite(norm):

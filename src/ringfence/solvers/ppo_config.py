@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from ringfence.errors import InvalidInput
 
 
@@ -32,9 +30,6 @@ class PPOConfig:
     # From 0 the Ant never walks. Less noise leaves more of a limit to the policy: speed <= 0.75,
     # seed 0, gave 1671 from -1.3 and 1630 from -0.7 (deterministic, limit 20).
     initial_log_std: float = -1.3
-    # Of each action. A warm-started policy grows ever surer of itself, and below some 0.05 it can
-    # stand still for a whole episode, with too little noise to find the way on.
-    least_std: float = 0.0
     last_layer_scale: float = 0.01
     entropy_weight: float = 0.0
     normalise: bool = True  # of observations; without it a third of the reward
@@ -81,8 +76,6 @@ class PPOConfig:
         for name in (*counts, "checkpoint_every", "stop_window"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"PPO: {name} must be at least 1, got {getattr(self, name)}")
-        if not 0 <= self.least_std < np.inf:
-            raise InvalidInput(f"PPO: least_std must be at least 0, got {self.least_std}")
         for name in ("margin", "grace"):
             if not 0 <= getattr(self, name) < 1:
                 raise InvalidInput(f"PPO: {name} must be in [0, 1), got {getattr(self, name)}")
