@@ -57,6 +57,18 @@ def test_a_failed_attempt_stands_apart() -> None:
     assert "its return is 2.5, the median from its start 5: a failed" in warnings[0].message
 
 
+def test_many_failed_attempts_do_not_hide_one_another() -> None:
+    good = [grid_path(ROUND if n % 2 else OTHER, 1 + n / 100) for n in range(6)]
+    failed = [grid_path(ROUND, reward) for reward in (0.4, 0.5, 0.45)]
+    (found,) = (f for f in check(on_grid(*good, *failed)) if f.severity != "note")
+    assert (found.severity, found.where) == ("warning", "task 'a', training trajectory 6")
+    assert "its return and 2 more of 9 (2 to 2.5) lie far below the others (5 to 5.25)" in (
+        found.message
+    )
+    halves = [grid_path(ROUND, 0.4 + n / 100) for n in range(6)]  # two ways, neither the exception
+    assert [f for f in check(on_grid(*good, *halves)) if f.severity != "note"] == []
+
+
 def test_where_all_returns_vary_none_stands_apart() -> None:
     varied = [grid_path(ROUND, reward) for reward in (1.0, 0.9, 0.8, 1.1, 1.2, 0.85, 1.05)]
     assert check(on_grid(*varied)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,9 +65,7 @@ def own(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
     if options.demos is not None:
         config = replace(config, demos=replace(config.demos, path=str(options.demos.absolute())))
     examined = own_check.examine(config, options.config.parent)
-    for finding in examined.findings:
-        if finding.severity == "warning":
-            print(finding)
+    warn(examined.findings)
     if examined.demos is None:
         first = examined.errors[0]
         raise InvalidInput(f"{options.config}: {first.message}")
@@ -172,7 +171,15 @@ def from_options(options: Namespace) -> tuple[ControlConfig, demos.Demonstration
         clone,
         build("--ppo", iteration(options.world, ppo), PPOConfig),
     )
-    return config, demos.load(options.demos)
+    given = demos.load(options.demos)
+    warn(demo_checks.check(given))
+    return config, given
+
+
+def warn(findings: Iterable[demo_checks.Finding]) -> None:
+    for finding in findings:
+        if finding.severity == "warning":
+            print(finding)
 
 
 def resume(run: Path, iterations: int | None) -> None:
@@ -261,6 +268,7 @@ def make(
     made = roll_out(world, settings, policies, print)
     demos.save(made, out)
     print(demo_checks.describe(made))
+    warn(demo_checks.check(made))
     return demos.load(out)
 
 

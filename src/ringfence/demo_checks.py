@@ -20,6 +20,9 @@ Severity = Literal["error", "warning", "note", "ok"]
 #: shortfall (a few may fail; if many do, the experts are noisy and none stands apart), and in
 #: both cases by at least this share of the median (experts often all have the same return).
 FAR_ABOVE, FAR_BELOW, SLACK = 5.0, 3.0, 0.05
+#: Several returns lie below a gap if it is this many times as wide as the returns above it, and at
+#: least this share of the median.
+GAP, GAP_SHARE = 5.0, 0.2
 #: Fewer trajectories than this have no "rest" to stand apart from.
 SMALLEST_GROUP = 4
 #: The median absolute deviation times this is a normal distribution's standard deviation.
@@ -44,7 +47,9 @@ def check(demos: Demonstrations) -> list[Finding]:
     """What can be said of valid demonstrations without knowing their world."""
     findings = list(_constant_features(demos))
     for task in demos.tasks:
-        findings += [*_repeats(task), *_standing_apart(task)]
+        apart = list(_standing_apart(task))
+        # Many failures hide one another: each is then as far from the median as the others.
+        findings += [*_repeats(task), *(apart or _below_a_gap(task))]
     return findings
 
 
@@ -107,6 +112,27 @@ def _standing_apart(task: TaskDemos) -> Iterator[Finding]:
                     f"{compared}, and {alone}: its maker may have ignored the constraint; "
                     "drop it unless you trust it",
                 )
+
+
+def _below_a_gap(task: TaskDemos) -> Iterator[Finding]:
+    """Less than half of the returns from one start, far below others that agree."""
+    labelled = task.labelled
+    returns = np.array([t.rewards.sum() for _, t in labelled])
+    for group in _same_start([t for _, t in labelled]):
+        n, order = len(group), group[np.argsort(returns[group], kind="stable")]
+        if n < SMALLEST_GROUP:
+            continue
+        x = returns[order]
+        low = int(np.argmax(np.diff(x)[: (n - 1) // 2])) + 1
+        gap, slack = x[low] - x[low - 1], GAP_SHARE * abs(float(np.median(x))) + 1e-9
+        if gap > max(GAP * (x[-1] - x[low]), slack):
+            yield Finding(
+                "warning",
+                labelled[order[0]][0],
+                f"its return and {low - 1} more of {n} ({x[0]:.6g} to {x[low - 1]:.6g}) lie far "
+                f"below the others ({x[low]:.6g} to {x[-1]:.6g}): failed attempts? A player that "
+                "goes by means takes them for the experts' way; drop them if they failed",
+            )
 
 
 def _same_start(trajectories: Sequence[Trajectory]) -> list[NDArray[np.intp]]:
