@@ -90,6 +90,12 @@ def test_a_study_says_what_it_is() -> None:
     assert (config.ppo.gain_p, config.ppo.learning_rate) == (0.02, 1e-4)
     assert config.command.endswith("--ppo gain_p=0.02")
     assert icl.heading(gentle, "").player.endswith("the solver's gain_p=0.02")
+    later = icl.Study(
+        "ant", icl.POSITION_, stop_share=1.0, own={"initial_lam": 0.5, "stop_window": 9}
+    )
+    config = icl.configuration(later, 0)  # an entry that is given twice would be refused
+    assert config.command.endswith("--stop-share 1 --ppo initial_lam=0.5 --ppo stop_window=9")
+    assert (config.ppo.initial_lam, config.ppo.stop_window) == (0.5, 9)
     with pytest.raises(InvalidInput, match="--ppo has no entry 'gain'"):
         icl.configuration(replace(gentle, own={"gain": 1.0}), 0)
 

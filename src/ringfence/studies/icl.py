@@ -255,8 +255,8 @@ def configuration(study: Study, seed: int) -> ControlConfig:
         **player,
     )
     world = replace(world_of(study), full_state=study.full_state)
-    own = {"env_steps": e.steps, "initial_lam": e.initial_lam, **ITERATION_ON.get(study.world, {})}
-    ppo = replace(study.ppo, **own)
+    usual = ITERATION_ON.get(study.world, {})
+    ppo = replace(study.ppo, env_steps=e.steps, initial_lam=e.initial_lam, **usual)
     if study.stop_share:
         ppo = replace(ppo, stop_window=STOP_WINDOW)
     checked = build("--ppo", dict(study.own), PPOConfig)
@@ -289,10 +289,11 @@ def learn_command(study: Study, seed: int) -> str:
         words.append(f"--on {','.join(study.on)}")
     if study.carry != CloneConfig().carry:
         words.append(f"--carry {study.carry}")
-    if e.initial_lam:
+    if e.initial_lam and "initial_lam" not in study.own:
         words.append(f"--ppo initial_lam={e.initial_lam}")
     if study.stop_share:
-        words.append(f"--stop-share {study.stop_share:g} --ppo stop_window={STOP_WINDOW}")
+        words.append(f"--stop-share {study.stop_share:g}")
+        words += [] if "stop_window" in study.own else [f"--ppo stop_window={STOP_WINDOW}"]
     words += [f"--ppo {setting}" for setting in settings_in_words(study)]
     return " ".join(words + ["--full-state"] * study.full_state)
 
