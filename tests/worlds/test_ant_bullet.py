@@ -100,6 +100,15 @@ def test_a_dead_worker_is_a_clear_error():
         collector.collect(policy_for(task), 8, 0)
 
 
+def test_a_worker_leaves_ctrl_c_to_its_parent():
+    task = AntBulletTask()
+    collector, policy = task.collector(spec()), policy_for(task)
+    collector.collect(policy, 8, 0)  # it is at work
+    os.kill(collector._workers[1].pid, signal.SIGINT)
+    collector.collect(policy, 8, 1)
+    collector.close()
+
+
 UNGUARDED = """
 from ringfence.constraints.linear import parse_inequality
 from ringfence.worlds.ant_bullet import AntBulletTask

@@ -15,6 +15,7 @@ import json
 import math
 import multiprocessing
 import os
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from multiprocessing.connection import Connection
@@ -429,6 +430,7 @@ class WorkerCollector:
 
 def _work(pipe: Connection, task: AntBulletTask, spec: CollectorSpec, share: list[int]) -> None:
     """A worker's life: build its groups of copies, then answer until told to close."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     groups = [
         LocalCollector(task, task.simulator(GROUP), spec, first=g * GROUP, total=spec.copies)
         for g in share
