@@ -20,10 +20,11 @@ MAY_IMPORT = {
     "worlds": {"errors", "objects", "worlds"},
     "constraints": {"errors", "objects", "constraints"},
     "demos": {"disk", "errors", "objects"},
-    "demo_checks": {"errors", "objects", "demos"},
+    "attempts": {"objects"},
+    "demo_checks": {"attempts", "errors", "objects", "demos"},
     "logs": {"errors", "objects"},
     "options": {"errors"},
-    "saturation": {"errors", "objects", "constraints", "demo_checks"},
+    "saturation": {"errors", "objects", "attempts", "constraints", "demo_checks"},
     "solvers": {
         *("disk", "errors", "objects", "solvers"),
         *("worlds.finite", "worlds.rollouts", "worlds.rollout_checks", "worlds.floor"),

@@ -301,6 +301,21 @@ def test_learners_can_be_weighted_by_their_multipliers() -> None:
     assert weighted.offset == pytest.approx((1.0 + (3.0 + 3 * 2.0) / 4) / 2, abs=1e-5)
 
 
+def test_the_constraint_player_sees_what_it_is_shown() -> None:
+    """Where a solution says what of it succeeded, that is what the constraint answers to."""
+
+    def solve(problems: Sequence[Problem]) -> list[Solution]:
+        return [Solution({}, 1.0, at(2.0), 1, succeeded=at(3.0))]
+
+    player = TemplateRegression(parse_template("speed <= ?", Track.features), 10.0)
+    rules = Rules(1, -1.0, multi_task=False)
+    for weighted in (False, True):
+        given = replace(rules, weighted=weighted)
+        (record,) = play([Track()], [at(1.0)], solve, player, given)
+        assert record.c_next.offset == pytest.approx(2.0)
+        assert (record.learners[0].reward, record.shown[0].reward) == (2.0, 3.0)
+
+
 def test_learners_without_a_multiplier_weigh_the_same() -> None:
     rules = Rules(2, -1.0, multi_task=False, weighted=True)
     c = played(rules, [(5.0, 0.0), (3.0, 0.0)])[-1].c_next

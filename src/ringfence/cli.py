@@ -487,6 +487,13 @@ def _solves(group: Any) -> None:
         type=float,
         help="stop a solve that keeps its limit at this share of the experts' reward",
     )
+    group.add_argument(
+        "--drop-failed",
+        action="store_const",
+        const=True,
+        help="leave out demonstrations, and hide from the constraint player learners' episodes, "
+        "whose return is far below the others'",
+    )
 
 
 def _solver(one: Parser, kinds: tuple[str, ...]) -> None:

@@ -37,7 +37,7 @@ EXPERT_STEPS = 1_000_000
 #: Where an option of the command line is an entry of a section.
 GAME = (
     *("method", "player", "expert_budget", "tolerance", "iterations", "epsilon"),
-    *("buffer", "anneal", "initial", "stop_share"),
+    *("buffer", "anneal", "initial", "stop_share", "drop_failed"),
 )
 
 
@@ -297,6 +297,7 @@ def reproduce(options: Namespace, seeds: int) -> None:
             options.carry,
             options.stop_share or 0.0,
             read_entries("--ppo", options.ppo),
+            drop_failed=bool(options.drop_failed),
         )
         out = options.out / name if options.out else Path("results") / study.name
         icl.reproduce(study, out, options.command_line, print)

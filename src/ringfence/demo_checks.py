@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringfence.attempts import MAD_TO_SIGMA, SMALLEST_GROUP, failed, same_start
 from ringfence.demos import ARRAYS, Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Trajectory, behaviour_of
@@ -20,13 +20,6 @@ Severity = Literal["error", "warning", "note", "ok"]
 #: shortfall (a few may fail; if many do, the experts are noisy and none stands apart), and in
 #: both cases by at least this share of the median (experts often all have the same return).
 FAR_ABOVE, FAR_BELOW, SLACK = 5.0, 3.0, 0.05
-#: Several returns lie below a gap if it is this many times as wide as the returns above it, and at
-#: least this share of the median.
-GAP, GAP_SHARE = 5.0, 0.2
-#: Fewer trajectories than this have no "rest" to stand apart from.
-SMALLEST_GROUP = 4
-#: The median absolute deviation times this is a normal distribution's standard deviation.
-MAD_TO_SIGMA = 1.4826
 #: No text map beyond this many rows or columns.
 LARGEST_MAP = 200
 
@@ -49,7 +42,7 @@ def check(demos: Demonstrations) -> list[Finding]:
     for task in demos.tasks:
         apart = list(_standing_apart(task))
         # Many failures hide one another: each is then as far from the median as the others.
-        findings += [*_repeats(task), *(apart or _below_a_gap(task))]
+        findings += [*_repeats(task), *(apart or _failed(task))]
     return findings
 
 
@@ -90,7 +83,7 @@ def _standing_apart(task: TaskDemos) -> Iterator[Finding]:
     """Returns far from the median of the trajectories from the same start."""
     labelled = task.labelled
     returns = np.array([t.rewards.sum() for _, t in labelled])
-    groups = [g for g in _same_start([t for _, t in labelled]) if len(g) >= SMALLEST_GROUP]
+    groups = [g for g in same_start([t for _, t in labelled]) if len(g) >= SMALLEST_GROUP]
     middle = returns.copy()
     for group in groups:
         middle[group] = np.median(returns[group])
@@ -114,35 +107,23 @@ def _standing_apart(task: TaskDemos) -> Iterator[Finding]:
                 )
 
 
-def _below_a_gap(task: TaskDemos) -> Iterator[Finding]:
-    """Less than half of the returns from one start, far below others that agree."""
+def _failed(task: TaskDemos) -> Iterator[Finding]:
+    """Less than half of the returns from one start, far below the others."""
     labelled = task.labelled
-    returns = np.array([t.rewards.sum() for _, t in labelled])
-    for group in _same_start([t for _, t in labelled]):
-        n, order = len(group), group[np.argsort(returns[group], kind="stable")]
-        if n < SMALLEST_GROUP:
-            continue
-        x = returns[order]
-        low = int(np.argmax(np.diff(x)[: (n - 1) // 2])) + 1
-        gap, slack = x[low] - x[low - 1], GAP_SHARE * abs(float(np.median(x))) + 1e-9
-        if gap > max(GAP * (x[-1] - x[low]), slack):
+    trajectories = [t for _, t in labelled]
+    returns, low = np.array([t.rewards.sum() for t in trajectories]), failed(trajectories)
+    for group in same_start(trajectories):
+        below, above = group[low[group]], returns[group[~low[group]]]
+        if len(below):
             yield Finding(
                 "warning",
-                labelled[order[0]][0],
-                f"its return and {low - 1} more of {n} ({x[0]:.6g} to {x[low - 1]:.6g}) lie far "
-                f"below the others ({x[low]:.6g} to {x[-1]:.6g}): failed attempts? A player that "
-                "goes by means takes them for the experts' way; drop them if they failed",
+                labelled[below[0]][0],
+                f"its return and {len(below) - 1} more of {len(group)} "
+                f"({returns[below].min():.6g} to {returns[below].max():.6g}) lie far "
+                f"below the others ({above.min():.6g} to {above.max():.6g}): failed attempts? A "
+                "player that goes by means takes them for the experts' way; drop them if they "
+                "failed (learn --drop-failed, in a file: drop_failed = true)",
             )
-
-
-def _same_start(trajectories: Sequence[Trajectory]) -> list[NDArray[np.intp]]:
-    """Indices grouped by first observation; one group if no two have the same."""
-    first = np.stack([t.observations[0] for t in trajectories])
-    _, index = np.unique(first, axis=0, return_inverse=True)
-    index = index.ravel()
-    if index.max() == len(trajectories) - 1:
-        return [np.arange(len(trajectories))]
-    return [np.flatnonzero(index == group) for group in range(index.max() + 1)]
 
 
 def _alone(t: Trajectory, rest: Sequence[Trajectory]) -> str:

@@ -59,6 +59,11 @@ class Record:
     def learners(self) -> tuple[Behaviour, ...]:
         return tuple(solution.behaviour for solution in self.solutions)
 
+    @property
+    def shown(self) -> tuple[Behaviour, ...]:
+        """The learners as the constraint player sees them."""
+        return tuple(solution.shown for solution in self.solutions)
+
 
 def play(
     tasks: Sequence[Task],
@@ -86,7 +91,7 @@ def play(
             for k, (task, delta, last) in enumerate(zip(tasks, deltas, solutions, strict=True))
         ]
         solutions = solved = tuple(solve_all(problems))
-        learners = tuple(solution.behaviour for solution in solved)
+        learners = tuple(solution.shown for solution in solved)
         history.append(weigh(solved) if rules.weighted else learners)
 
         # Constraint player, no-regret:
@@ -110,6 +115,6 @@ def weigh(solutions: Sequence[Solution]) -> tuple[Behaviour, ...]:
     """The learners' behaviours, each as if it had been met lam times."""
     weights = [max(s.lam, LEAST_WEIGHT) for s in solutions]
     return tuple(
-        replace(s.behaviour, visits=w * s.behaviour.visits, length=w * s.behaviour.length)
+        replace(s.shown, visits=w * s.shown.visits, length=w * s.shown.length)
         for s, w in zip(solutions, weights, strict=True)
     )

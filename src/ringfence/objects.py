@@ -103,12 +103,22 @@ class Task(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A policy player's answer: the policy's arrays, its multiplier and what it does."""
+    """A policy player's answer: the policy's arrays, its multiplier and what it does.
+
+    succeeded: the behaviour without the episodes that failed at the task, where the constraint
+    player is not to see these (None: it sees all).
+    """
 
     policy: Mapping[str, NDArray[np.generic]]
     lam: float
     behaviour: Behaviour
     env_steps: int
+    succeeded: Behaviour | None = None
+
+    @property
+    def shown(self) -> Behaviour:
+        """What the constraint player sees of it."""
+        return self.behaviour if self.succeeded is None else self.succeeded
 
 
 #: The arrays that a learning solver begins from.

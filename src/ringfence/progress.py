@@ -147,6 +147,8 @@ class ControlProgress:
             self.iterations, self.total = event["iterations"], event["steps"]
             self.what = event.get("what", self.what)
             self.line.print(f"{event['tasks']} task(s), at most {self.total} environment steps")
+            if event.get("failed"):
+                self.line.print(f"{event['failed']} failed demonstration(s) left out")
         elif kind == "cloning":
             self.line.print("cloning the demonstrators")
         elif kind == "update":

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ringfence.attempts import MAD_TO_SIGMA, SMALLEST_GROUP
 from ringfence.constraints.search import Group, best_within
 from ringfence.constraints.template import Template
-from ringfence.demo_checks import FAR_ABOVE, MAD_TO_SIGMA, SMALLEST_GROUP, Finding
+from ringfence.demo_checks import FAR_ABOVE, Finding
 from ringfence.objects import Array, Feature, Trajectory, behaviour_of
 
 #: An episode's budget per step where none is stated: the paper's 20 in 1000 steps.

@@ -90,6 +90,12 @@ def test_a_study_says_what_it_is() -> None:
     assert (config.ppo.gain_p, config.ppo.learning_rate) == (0.02, 1e-4)
     assert config.command.endswith("--ppo gain_p=0.02")
     assert icl.heading(gentle, "").player.endswith("the solver's gain_p=0.02")
+    clean = icl.Study("ant-bullet", icl.VELOCITY, saturated=True, drop_failed=True)
+    assert clean.name == "velocity-bullet-saturated-drop-failed"
+    config = icl.configuration(clean, 0)
+    assert config.game.drop_failed
+    assert config.command.endswith("--drop-failed")
+    assert "failed episodes are no evidence" in icl.heading(clean, "").player
     later = icl.Study(
         "ant", icl.POSITION_, stop_share=1.0, own={"initial_lam": 0.5, "stop_window": 9}
     )

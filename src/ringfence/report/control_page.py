@@ -109,6 +109,8 @@ def _head(run: ControlRun) -> Markup:
         f"learner earns {figure_text(row['learner_reward_mean'])} an episode, the experts "
         f"{figure_text(row['expert_reward_mean'])}."
     )
+    if failed := sum(s.get("failed_demonstrations") or ()):
+        lede += f" {failed} failed demonstration(s) were left out."
     return tag(
         "header",
         _eyebrow(run),
@@ -192,6 +194,11 @@ def _says(row: dict[str, Any]) -> list[str]:
         f"It earns {figure_text(row['learner_reward_mean'])}, the experts "
         f"{figure_text(row['expert_reward_mean'])}.",
     ]
+    if row.get("learner_failed_mean"):
+        lines.append(
+            f"{figure_text(sum(row['learner_failed']))} of its episodes failed; the constraint "
+            "player did not see them."
+        )
     if row["learner_true_cost_mean"] is not None:
         lines.append(
             f"True cost {figure_text(row['learner_true_cost_mean'])}, experts "

@@ -168,6 +168,7 @@ class _Drive:
                 "tasks": len(sides.tasks),
                 "iterations": rules.iterations,
                 "steps": steps * (rules.iterations + probing),
+                "failed": sum(sides.failed),
             }
         )
         starts = self.starts()
@@ -209,7 +210,7 @@ class _Drive:
         chosen = select(records, self.sides.heldout, judges=[records[-1].c], experts=everyone)
         weighted = make_rules(self.game).weighted
         before = records[: chosen.i - 1]
-        history = [weigh(r.solutions) if weighted else r.learners for r in before]
+        history = [weigh(r.solutions) if weighted else r.shown for r in before]
         interval = make_interval(
             player,
             self.template,
@@ -237,6 +238,9 @@ class _Drive:
         )
 
     def finish(self, summary: dict[str, Any]) -> dict[str, Any]:
+        summary["failed_demonstrations"] = (
+            list(self.sides.failed) if self.game.drop_failed else None
+        )
         write_json(self.run / "summary.json", summary)
         return summary
 
@@ -310,11 +314,11 @@ class _Drive:
         """The learners that c_1 answers to."""
         if self.game.initial == "free":
             assert free is not None
-            return [s.behaviour for s in free]
+            return [s.shown for s in free]
         found = []
         for k, (task, start) in enumerate(zip(self.sides.tasks, starts, strict=True)):
             assert start is not None
-            found.append(self.solver.rollout(task, start, (self.config.seed, BEFORE, k)).behaviour)
+            found.append(self.solver.rollout(task, start, (self.config.seed, BEFORE, k)).shown)
         return found
 
     def solve_all(self, problems: Sequence[Problem]) -> list[Solution]:
@@ -364,6 +368,7 @@ def make_control_solver(
         {t.name: start_states(t, d) for t, d in pairs} if config.ppo.start_share else {},
         on_record,
         on_solved,
+        config.game.drop_failed,
     )
 
 

@@ -126,6 +126,8 @@ class ControlGame:
     the cloned policy ("clone") or of an unconstrained learner ("free"). probe: solve the task
     without a constraint first, and stop there if that earns no more than the demonstrators.
     stop_share: of the experts' reward at which a solve within its limit may stop early (0: never).
+    drop_failed: leave out demonstrations, and show the constraint player no learners' episodes,
+    that failed at the task, told by their returns.
     """
 
     constraint: str
@@ -141,6 +143,7 @@ class ControlGame:
     initial: Literal["clone", "free"] = "clone"
     probe: bool = True
     stop_share: float = 0.0
+    drop_failed: bool = False
     resamples: int = 200
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ringfence.attempts import failed
 from ringfence.demos import Demonstrations, TaskDemos, of_tasks
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, behaviour_of, widened
@@ -18,12 +19,16 @@ from ringfence.worlds.rollouts import ContinuousTask
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """The run's tasks with their demonstrations and what these amount to, in task order."""
+    """The run's tasks with their demonstrations and what these amount to, in task order.
+
+    failed: how many demonstrations of each were left out.
+    """
 
     tasks: tuple[ContinuousTask, ...]
     demos: tuple[TaskDemos, ...]
     train: tuple[Behaviour, ...]
     heldout: tuple[Behaviour, ...]
+    failed: tuple[int, ...]
 
 
 def make_sides(config: ControlConfig, demos: Demonstrations) -> Sides:
@@ -32,13 +37,31 @@ def make_sides(config: ControlConfig, demos: Demonstrations) -> Sides:
     if config.game.method == "icl" and len(tasks) != 1:
         raise InvalidInput(f"icl learns from one task, the world has {len(tasks)}; use mt-icl")
     given = of_tasks(demos, [task.name for task in tasks])
-    chosen = [fitting(task, d, demos) for task, d in zip(tasks, given, strict=True)]
+    fit = [fitting(task, d, demos) for task, d in zip(tasks, given, strict=True)]
+    chosen = [without_failed(d) for d in fit] if config.game.drop_failed else fit
     return Sides(
         tasks,
         tuple(chosen),
         tuple(behaviour_of(d.train) for d in chosen),
         tuple(behaviour_of(d.heldout) for d in chosen),
+        tuple(len(all_.labelled) - len(d.labelled) for all_, d in zip(fit, chosen, strict=True)),
     )
+
+
+def without_failed(d: TaskDemos) -> TaskDemos:
+    """A task's demonstrations less those that failed at it."""
+    trajectories = [t for _, t in d.labelled]
+    kept = [None if f else t for t, f in zip(trajectories, failed(trajectories), strict=True)]
+    train, heldout = (
+        tuple(t for t in side if t is not None)
+        for side in (kept[: len(d.train)], kept[len(d.train) :])
+    )
+    if not train or not heldout:
+        raise InvalidInput(
+            f"task {d.task!r}: without the failed demonstrations there are {len(train)} training "
+            f"and {len(heldout)} held-out ones; give more, or don't drop the failed ones"
+        )
+    return TaskDemos(d.task, train, heldout)
 
 
 def fitting(task: ContinuousTask, d: TaskDemos, demos: Demonstrations) -> TaskDemos:

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 import safetensors.numpy
 
+from ringfence.attempts import failed
 from ringfence.objects import Array, Problem, Solution, Start, Trajectory, behaviour_of
 from ringfence.runs.backends import solve_named
 from ringfence.runs.control_config import ControlWorld
@@ -34,7 +35,10 @@ OnSolved = Callable[[Problem, str, bool], None]
 
 @dataclass(frozen=True, eq=False)
 class ControlSolver:
-    """Policy players of a run. stop_reward, states: per task name, where there are any."""
+    """Policy players of a run. stop_reward, states: per task name, where there are any.
+
+    drop_failed: their failed episodes are not for the constraint player.
+    """
 
     run: Path
     world: ControlWorld
@@ -43,6 +47,7 @@ class ControlSolver:
     states: Mapping[str, Array]
     on_record: OnRecord
     on_solved: OnSolved
+    drop_failed: bool = False
 
     @property
     def ledger(self) -> Ledger:
@@ -57,6 +62,8 @@ class ControlSolver:
         states = self.states.get(problem.task.name)
         if states is not None:
             key["states"] = arrays_hash({"states": states})
+        if self.drop_failed:
+            key["drop_failed"] = True
         name = key_hash(key)
         known = self.ledger.get(name)
         if known is None:
@@ -80,7 +87,15 @@ class ControlSolver:
         )
         result = solver.solve(problem)
         write_folder(self.run / "episodes" / name, pictured(result.stochastic))
-        return result.solution
+        return self._told(result.solution, result.stochastic)
+
+    def _told(self, solution: Solution, episodes: Sequence[Trajectory]) -> Solution:
+        """The solution with what the constraint player is to see of it."""
+        fails = failed(episodes) if self.drop_failed else np.zeros(len(episodes), np.bool_)
+        if not fails.any():
+            return solution
+        succeeded = [t for t, fail in zip(episodes, fails, strict=True) if not fail]
+        return replace(solution, succeeded=behaviour_of(succeeded))
 
     def _checkpoint(self, name: str) -> Path:
         return self.run / "checkpoints" / name
@@ -94,13 +109,15 @@ class ControlSolver:
             "task": repr(task),
             "episodes": episodes,
             "seed": list(seed),
+            **({"drop_failed": True} if self.drop_failed else {}),
         }
         name = key_hash(key)
         known = self.ledger.get(name)
         if known is None:
             runs = evaluate(task, start, unconstrained, episodes, seed)
             write_folder(self.run / "episodes" / name, pictured(runs))
-            self.ledger.put(name, key, Solution(start, 0.0, behaviour_of(runs), 0))
+            solution = Solution(start, 0.0, behaviour_of(runs), env_steps=0)
+            self.ledger.put(name, key, self._told(solution, runs))
         solved = known or self.ledger.get(name)
         assert solved is not None
         return solved

@@ -11,7 +11,7 @@ import numpy as np
 from ringfence.constraints.search import budget_curve, expert_levels
 from ringfence.constraints.template import Template
 from ringfence.game import Record
-from ringfence.objects import Behaviour, Constraint, J
+from ringfence.objects import Behaviour, Constraint, J, Solution
 from ringfence.runs.control_config import ControlConfig
 from ringfence.runs.control_player import parameters
 from ringfence.runs.control_world import Truth, world_versions
@@ -76,10 +76,16 @@ def iteration_row(record: Record, reader: Reader, ledger: Sequence[str]) -> dict
         **per_task("delta", list(record.deltas)),
         **per_task("lam", [finite(s.lam) for s in record.solutions]),
         **reader.figures("learner", record.c, record.learners),
+        **per_task("learner_failed", [left_out(s) for s in record.solutions]),
         **reader.figures("expert", record.c, reader.experts),
         "env_steps": sum(s.env_steps for s in record.solutions),
         "ledger": list(ledger),
     }
+
+
+def left_out(solution: Solution) -> float:
+    """How many of a learner's episodes failed and were not for the constraint player."""
+    return float((solution.behaviour.episodes or 0) - (solution.shown.episodes or 0))
 
 
 COMPARED = (

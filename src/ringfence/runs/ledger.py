@@ -74,23 +74,32 @@ class Ledger:
             "episodes": solution.behaviour.episodes,
             "env_steps": solution.env_steps,
         }
+        if solution.succeeded is not None:
+            document["succeeded"] = solution.succeeded.episodes
         arrays = safetensors.numpy.save(_arrays(solution))
         files = {"solve.json": json_bytes(document), "arrays.safetensors": arrays}
         write_folder(self.root / name, files)
 
 
 def _arrays(solution: Solution) -> dict[str, np.ndarray]:
-    pi = solution.behaviour
     # not ascontiguousarray, which turns a number into an array of one
     arrays = {f"policy.{name}": np.asarray(a, order="C") for name, a in solution.policy.items()}
-    arrays["features"] = np.ascontiguousarray(pi.features)
-    arrays["visits"] = np.ascontiguousarray(pi.visits)
-    arrays["scalars"] = np.array([solution.lam, pi.reward, pi.reward_se, pi.length])
+    arrays |= _behaviour_arrays(solution.behaviour, solution.lam)
+    if solution.succeeded is not None:
+        succeeded = _behaviour_arrays(solution.succeeded, solution.lam)
+        arrays |= {f"succeeded.{name}": array for name, array in succeeded.items()}
     return arrays
 
 
+def _behaviour_arrays(pi: Behaviour, lam: float) -> dict[str, np.ndarray]:
+    return {
+        "features": np.ascontiguousarray(pi.features),
+        "visits": np.ascontiguousarray(pi.visits),
+        "scalars": np.array([lam, pi.reward, pi.reward_se, pi.length]),
+    }
+
+
 def _solution(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Solution:
-    lam, reward, reward_se, length = map(float, arrays["scalars"])
     policy = {
         name.removeprefix("policy."): array
         for name, array in arrays.items()
@@ -98,9 +107,16 @@ def _solution(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Soluti
     }
     return Solution(
         policy=policy,
-        lam=lam,
-        behaviour=Behaviour(
-            arrays["features"], arrays["visits"], reward, reward_se, length, document["episodes"]
-        ),
+        lam=float(arrays["scalars"][0]),
+        behaviour=_behaviour(arrays, "", document["episodes"]),
         env_steps=document["env_steps"],
+        succeeded=_behaviour(arrays, "succeeded.", document["succeeded"])
+        if "succeeded" in document
+        else None,
     )
+
+
+def _behaviour(arrays: dict[str, np.ndarray], prefix: str, episodes: int | None) -> Behaviour:
+    features, visits, scalars = (arrays[prefix + n] for n in ("features", "visits", "scalars"))
+    _, reward, reward_se, length = map(float, scalars)
+    return Behaviour(features, visits, reward, reward_se, length, episodes)

@@ -113,8 +113,9 @@ class Study:
     saturated: with the published filter of demonstrations; constraint: "" for the experiment's;
     budget: payoff's belief, by default the experts' true limit; carry: what a solve takes over
     from the iteration before; stop_share: of the experts' reward, at which a solve that keeps its
-    limit stops (0: none does); own: settings of the solver by name, other than the experiment's;
-    ppo, expert_ppo: what all settings begin from, for tests.
+    limit stops (0: none does); drop_failed: failed episodes are no evidence; own: settings of the
+    solver by name, other than the experiment's; ppo, expert_ppo: what all settings begin from, for
+    tests.
     """
 
     world: World
@@ -129,6 +130,7 @@ class Study:
     carry: Carry = "policy"
     stop_share: float = 0.0
     own: Mapping[str, Any] = field(default_factory=dict)
+    drop_failed: bool = False
     ppo: PPOConfig = field(default_factory=lambda: PPOConfig(**ITERATION))
     expert_ppo: PPOConfig = field(default_factory=PPOConfig)
 
@@ -143,6 +145,7 @@ class Study:
         parts += ["full-state"] * self.full_state + ["saturated"] * self.saturated
         parts += [] if self.carry == "policy" else [f"carry-{self.carry}"]
         parts += [f"stop-{self.stop_share:g}"] if self.stop_share else []
+        parts += ["drop-failed"] * self.drop_failed
         parts += [f"{name.replace('_', '-')}-{value}" for name, value in self.own.items()]
         return "".join(f"-{part}" for part in parts)
 
@@ -252,6 +255,7 @@ def configuration(study: Study, seed: int) -> ControlConfig:
         probe=False,
         initial="free" if study.constraint else "clone",
         stop_share=study.stop_share,
+        drop_failed=study.drop_failed,
         **player,
     )
     world = replace(world_of(study), full_state=study.full_state)
@@ -294,6 +298,7 @@ def learn_command(study: Study, seed: int) -> str:
     if study.stop_share:
         words.append(f"--stop-share {study.stop_share:g}")
         words += [] if "stop_window" in study.own else [f"--ppo stop_window={STOP_WINDOW}"]
+    words += ["--drop-failed"] * study.drop_failed
     words += [f"--ppo {setting}" for setting in settings_in_words(study)]
     return " ".join(words + ["--full-state"] * study.full_state)
 
@@ -311,6 +316,7 @@ def heading(study: Study, command: str) -> icl_tables.Heading:
         if study.stop_share
         else ""
     )
+    dropped = "; failed episodes are no evidence" if study.drop_failed else ""
     own = f"; the solver's {', '.join(settings_in_words(study))}" if study.own else ""
     budget = f" with a budget of {study.expert_budget:g}" if study.player == "payoff" else ""
     return icl_tables.Heading(
@@ -318,7 +324,7 @@ def heading(study: Study, command: str) -> icl_tables.Heading:
         command=command,
         truth=e.expert.constraint,
         constraint=study.constraint or e.constraint,
-        player=f"{study.player}{budget}; {CARRIED[study.carry]}{stops}{own}",
+        player=f"{study.player}{budget}; {CARRIED[study.carry]}{stops}{dropped}{own}",
         demonstrations=f"limit {e.expert.delta:g} per episode, action noise {e.noise:g}, "
         f"filter: {used}",
     )
