@@ -16,7 +16,8 @@ Run = Callable[[Namespace, int], None]
 ANT = ("seeds", "world")
 GAME = (
     *(*ANT, "player", "expert_budget", "constraint_class", "on", "full_state"),
-    *("keep_saturated", "steps", "iterations", "carry", "stop_share", "drop_failed", "ppo"),
+    *("settled", "keep_saturated", "steps", "iterations", "carry", "stop_share"),
+    *("drop_failed", "ppo"),
 )
 UNSEEN = ("seeds", "workers")
 OPTIONS = (*GAME, "workers", "only")

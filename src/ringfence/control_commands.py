@@ -298,6 +298,7 @@ def reproduce(options: Namespace, seeds: int) -> None:
             options.stop_share or 0.0,
             read_entries("--ppo", options.ppo),
             drop_failed=bool(options.drop_failed),
+            settled=options.settled,
         )
         out = options.out / name if options.out else Path("results") / study.name
         icl.reproduce(study, out, options.command_line, print)

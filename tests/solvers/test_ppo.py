@@ -123,6 +123,31 @@ def test_learns_to_go_as_fast_as_the_constraint_allows():
     assert np.mean([t.features[:, 1].mean() for t in free.deterministic]) > 0.8
 
 
+def test_the_learning_rate_falls_along_a_line():
+    config = replace(SMALL, learning_rate=1e-3, rate_end=0.5)
+    rates = [ppo.learning_rate(config, done) for done in (0, config.updates // 2, config.updates)]
+    assert rates == pytest.approx([1e-3, 0.75e-3, 0.5e-3])
+    assert ppo.learning_rate(replace(config, rate_end=1.0), 3) == 1e-3
+
+
+def test_a_falling_rate_makes_smaller_steps():
+    last = replace(SMALL, env_steps=4 * SMALL.rollout)
+
+    def moved(config: PPOConfig) -> list[float]:
+        """How far each update moves the actor's first layer."""
+        problem, moves, before = line_problem(), [], None
+        collector = ppo.make_collector(problem, config)
+        for learner, _ in ppo.train(problem, config, collector):
+            now = np.asarray(learner.params["actor"]["w0"])
+            moves += [] if before is None else [float(np.abs(now - before).mean())]
+            before = now
+        collector.close()
+        return moves
+
+    constant, falling = moved(last), moved(replace(last, rate_end=0.0))
+    assert falling[-1] < 0.5 * constant[-1]
+
+
 def test_same_seed_same_bytes_at_any_number_of_threads():
     config = replace(SMALL, env_steps=512)
     solutions = [PPO(config)(ant_problem(threads)) for threads in (1, 2)]

@@ -90,8 +90,11 @@ def test_a_study_says_what_it_is() -> None:
     assert (config.ppo.gain_p, config.ppo.learning_rate) == (0.02, 1e-4)
     assert config.command.endswith("--ppo gain_p=0.02")
     assert icl.heading(gentle, "").player.endswith("the solver's gain_p=0.02")
-    clean = icl.Study("ant-bullet", icl.VELOCITY, saturated=True, drop_failed=True)
-    assert clean.name == "velocity-bullet-saturated-drop-failed"
+    clean = icl.Study("ant-bullet", icl.VELOCITY, saturated=True, drop_failed=True, settled=True)
+    assert clean.name == "velocity-bullet-settled-saturated-drop-failed"
+    assert clean.demos(1).name == "velocity-bullet-settled-saturated-seed-1"
+    assert clean.expert.ppo("ant-bullet", PPOConfig()).rate_end == 0
+    assert "whose learning rate fell to 0" in icl.heading(clean, "").demonstrations
     config = icl.configuration(clean, 0)
     assert config.game.drop_failed
     assert config.command.endswith("--drop-failed")

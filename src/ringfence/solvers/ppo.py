@@ -330,7 +330,7 @@ def learn(
     rng = np.random.default_rng([*problem.seed, MINIBATCHES, learner.updates])
     order = np.concatenate([rng.permutation(config.rollout) for _ in range(config.passes)])
     order = order.reshape(-1, config.batch).astype(np.int32)
-    rate = np.float32(config.learning_rate)
+    rate = np.float32(learning_rate(config, learner.updates))
     fixed = update_part(config)
     for_actor, for_critic, critic, scale = estimates(
         fixed,
@@ -393,6 +393,11 @@ def learn(
         std=float(np.exp(np.asarray(improved[0]["log_std"])).mean()),
     )
     return following, record
+
+
+def learning_rate(config: PPOConfig, done: int) -> float:
+    """Of the next update, after so many."""
+    return config.learning_rate * (1 - (1 - config.rate_end) * done / config.updates)
 
 
 #: What of a configuration the compiled update depends on.

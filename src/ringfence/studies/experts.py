@@ -34,6 +34,7 @@ from ringfence.studies.trainings import (
     SIMULATOR,
     SPEED,
     VELOCITY_20,
+    VELOCITY_20_SETTLED,
     Expert,
     Say,
     Training,
@@ -47,7 +48,7 @@ from ringfence.studies.trainings import (
 from ringfence.worlds.rollouts import Arrays, ContinuousTask
 
 #: The most telling first.
-EXPERTS = (VELOCITY_20, FREE, POSITION_20, POSITION_100, FREE_2M)
+EXPERTS = (VELOCITY_20, FREE, POSITION_20, POSITION_100, FREE_2M, VELOCITY_20_SETTLED)
 JUDGED = (SPEED, POSITION)
 #: Of a training, where the table shows its multiplier.
 QUARTERS = (0.25, 0.5, 0.75, 1.0)

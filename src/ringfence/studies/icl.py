@@ -43,6 +43,7 @@ from ringfence.studies.trainings import (
     in_words,
     runs_folder,
     settings,
+    settled,
     trained,
 )
 
@@ -110,7 +111,8 @@ CARRIED = {
 class Study:
     """An experiment on one simulator, with a player and a class.
 
-    saturated: with the published filter of demonstrations; constraint: "" for the experiment's;
+    settled: by experts whose learning rate falls to 0; saturated: with the published filter of
+    demonstrations; constraint: "" for the experiment's;
     budget: payoff's belief, by default the experts' true limit; carry: what a solve takes over
     from the iteration before; stop_share: of the experts' reward, at which a solve that keeps its
     limit stops (0: none does); drop_failed: failed episodes are no evidence; own: settings of the
@@ -131,13 +133,15 @@ class Study:
     stop_share: float = 0.0
     own: Mapping[str, Any] = field(default_factory=dict)
     drop_failed: bool = False
+    settled: bool = False
     ppo: PPOConfig = field(default_factory=lambda: PPOConfig(**ITERATION))
     expert_ppo: PPOConfig = field(default_factory=PPOConfig)
 
     @property
     def variant(self) -> str:
         """What tells this study from others of the experiment, as a name."""
-        parts = [] if self.player == "regression" else [self.player]
+        parts = ["settled"] * self.settled
+        parts += [] if self.player == "regression" else [self.player]
         if self.player == "payoff":
             parts[-1] += f"-{self.expert_budget:g}"
         if self.constraint:
@@ -154,15 +158,19 @@ class Study:
         return f"{self.experiment.name}-{SIMULATOR[self.world]}{self.variant}"
 
     @property
+    def expert(self) -> Expert:
+        return settled(self.experiment.expert) if self.settled else self.experiment.expert
+
+    @property
     def expert_budget(self) -> float:
-        return self.experiment.expert.delta if self.budget is None else self.budget
+        return self.expert.delta if self.budget is None else self.budget
 
     def run(self, seed: int) -> Path:
         return Path("runs") / f"reproduce-{self.name}" / f"seed-{seed}"
 
     def demos(self, seed: int) -> Path:
         """Shared by all players and classes."""
-        kind = "-saturated" if self.saturated else ""
+        kind = "-settled" * self.settled + "-saturated" * self.saturated
         name = f"{self.experiment.name}-{SIMULATOR[self.world]}{kind}"
         return Path("runs") / "reproduce-demos" / f"{name}-seed-{seed}"
 
@@ -223,7 +231,7 @@ def demonstrations(study: Study, seed: int, say: Say) -> Demonstrations:
     """The seed's demonstrations: made once, then read."""
     folder, experiment = study.demos(seed), study.experiment
     if not folder.exists():
-        expert = experiment.expert
+        expert = study.expert
         ppo = expert.ppo(study.world, study.expert_ppo)
         config = settings(study.world, expert, seed, ppo)
         policy = trained(runs_folder(study.world) / f"{expert.name}-seed-{seed}", config, say).run
@@ -239,7 +247,7 @@ def demonstrations(study: Study, seed: int, say: Say) -> Demonstrations:
 
 def world_of(study: Study) -> ControlWorld:
     """The world of the demonstrations; the truth is known here."""
-    return ControlWorld(study.world, truth=study.experiment.expert.constraint)
+    return ControlWorld(study.world, truth=study.expert.constraint)
 
 
 def configuration(study: Study, seed: int) -> ControlConfig:
@@ -283,7 +291,7 @@ def learn_command(study: Study, seed: int) -> str:
         f"ringfence learn --world {study.world} --demos {study.demos(seed)}",
         f'--class "{study.constraint or e.constraint}" --player {study.player}',
         f"--iterations {e.iterations} --buffer {e.buffer:g} --steps {e.steps} --no-probe",
-        f'--truth "{e.expert.constraint}" --seed {seed}',
+        f'--truth "{study.expert.constraint}" --seed {seed}',
     ]
     if study.player == "payoff":
         words.append(f"--expert-budget {study.expert_budget:g}")
@@ -317,14 +325,15 @@ def heading(study: Study, command: str) -> icl_tables.Heading:
         else ""
     )
     dropped = "; failed episodes are no evidence" if study.drop_failed else ""
+    rate = ", experts whose learning rate fell to 0" if study.settled else ""
     own = f"; the solver's {', '.join(settings_in_words(study))}" if study.own else ""
     budget = f" with a budget of {study.expert_budget:g}" if study.player == "payoff" else ""
     return icl_tables.Heading(
         title=f"{e.name.capitalize()} on the Ant ({SIMULATOR[study.world]})",
         command=command,
-        truth=e.expert.constraint,
+        truth=study.expert.constraint,
         constraint=study.constraint or e.constraint,
         player=f"{study.player}{budget}; {CARRIED[study.carry]}{stops}{dropped}{own}",
-        demonstrations=f"limit {e.expert.delta:g} per episode, action noise {e.noise:g}, "
-        f"filter: {used}",
+        demonstrations=f"limit {study.expert.delta:g} per episode, action noise {e.noise:g}, "
+        f"filter: {used}{rate}",
     )
