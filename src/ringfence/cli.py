@@ -378,7 +378,7 @@ def _icl_study(one: Parser) -> None:
     group.add_argument("--on", help="linear and mlp: features, such as x,y (default: all)")
     group.add_argument("--full-state", action="store_true", help="observations are features, too")
     group.add_argument(
-        "--settled", action="store_true", help="experts whose learning rate falls to 0"
+        "--settled", action="store_true", help="experts whose learning rate falls to 0 at last"
     )
     group.add_argument(
         "--keep-saturated",

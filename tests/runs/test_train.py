@@ -218,7 +218,7 @@ LEARN = ["learn", "--world", "ant", "--demos", "nowhere", "--class", "speed <= ?
         ([*LEARN, "--noise", "0.7"], "--noise is how demonstrations are made"),
         ([*LEARN, "--ppo", "marge=1"], "no entry"),
         ([*LEARN, "--ppo", "margin=2.0"], "margin must be in [0, 1)"),
-        ([*LEARN, "--ppo", "rate_end=-1.0"], "rate_end must be in [0, 1]"),
+        ([*LEARN, "--ppo", "cool_down=-1.0"], "cool_down must be in [0, 1]"),
         ([*LEARN, "--ppo", "keep_lag=-1"], "keep_lag must be at least 0"),
     ],
 )

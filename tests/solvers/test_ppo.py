@@ -124,10 +124,11 @@ def test_learns_to_go_as_fast_as_the_constraint_allows():
 
 
 def test_the_learning_rate_falls_along_a_line():
-    config = replace(SMALL, learning_rate=1e-3, rate_end=0.5)
-    rates = [ppo.learning_rate(config, done) for done in (0, config.updates // 2, config.updates)]
-    assert rates == pytest.approx([1e-3, 0.75e-3, 0.5e-3])
-    assert ppo.learning_rate(replace(config, rate_end=1.0), 3) == 1e-3
+    config = replace(SMALL, learning_rate=1e-3, cool_down=0.5)
+    assert config.updates == 8
+    rates = [ppo.learning_rate(config, done) for done in (0, 4, 6, 7)]
+    assert rates == pytest.approx([1e-3, 1e-3, 0.5e-3, 0.25e-3])
+    assert ppo.learning_rate(replace(config, cool_down=0.0), 7) == 1e-3
 
 
 def test_a_falling_rate_makes_smaller_steps():
@@ -144,7 +145,7 @@ def test_a_falling_rate_makes_smaller_steps():
         collector.close()
         return moves
 
-    constant, falling = moved(last), moved(replace(last, rate_end=0.0))
+    constant, falling = moved(last), moved(replace(last, cool_down=1.0))
     assert falling[-1] < 0.5 * constant[-1]
 
 

@@ -93,7 +93,8 @@ def test_a_study_says_what_it_is() -> None:
     clean = icl.Study("ant-bullet", icl.VELOCITY, saturated=True, drop_failed=True, settled=True)
     assert clean.name == "velocity-bullet-settled-saturated-drop-failed"
     assert clean.demos(1).name == "velocity-bullet-settled-saturated-seed-1"
-    assert clean.expert.ppo("ant-bullet", PPOConfig()).rate_end == 0
+    assert clean.expert.ppo("ant-bullet", PPOConfig()).cool_down == pytest.approx(0.2)
+    assert clean.expert.env_steps == 1.25 * icl.VELOCITY.expert.env_steps
     assert "whose learning rate fell to 0" in icl.heading(clean, "").demonstrations
     config = icl.configuration(clean, 0)
     assert config.game.drop_failed

@@ -397,7 +397,9 @@ def learn(
 
 def learning_rate(config: PPOConfig, done: int) -> float:
     """Of the next update, after so many."""
-    return config.learning_rate * (1 - (1 - config.rate_end) * done / config.updates)
+    falling = config.cool_down * config.updates
+    left = config.updates - done
+    return config.learning_rate * (min(1.0, left / falling) if falling else 1.0)
 
 
 #: What of a configuration the compiled update depends on.

@@ -14,8 +14,8 @@ class PPOConfig:
 
     env_steps: int = 1_000_000
     learning_rate: float = 3e-4
-    # The rate falls linearly to this share of itself at the end of the training.
-    rate_end: float = 1.0
+    # Over this share of the updates, the last ones, the rate falls linearly to 0.
+    cool_down: float = 0.0
     value_weight: float = 0.25
     clip: float = 0.2
     gae: float = 0.97
@@ -78,8 +78,8 @@ class PPOConfig:
         for name in (*counts, "checkpoint_every", "stop_window"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"PPO: {name} must be at least 1, got {getattr(self, name)}")
-        if not 0 <= self.rate_end <= 1:
-            raise InvalidInput(f"PPO: rate_end must be in [0, 1], got {self.rate_end}")
+        if not 0 <= self.cool_down <= 1:
+            raise InvalidInput(f"PPO: cool_down must be in [0, 1], got {self.cool_down}")
         for name in ("margin", "grace"):
             if not 0 <= getattr(self, name) < 1:
                 raise InvalidInput(f"PPO: {name} must be in [0, 1), got {getattr(self, name)}")

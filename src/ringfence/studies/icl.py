@@ -111,13 +111,12 @@ CARRIED = {
 class Study:
     """An experiment on one simulator, with a player and a class.
 
-    settled: by experts whose learning rate falls to 0; saturated: with the published filter of
-    demonstrations; constraint: "" for the experiment's;
-    budget: payoff's belief, by default the experts' true limit; carry: what a solve takes over
-    from the iteration before; stop_share: of the experts' reward, at which a solve that keeps its
-    limit stops (0: none does); drop_failed: failed episodes are no evidence; own: settings of the
-    solver by name, other than the experiment's; ppo, expert_ppo: what all settings begin from, for
-    tests.
+    settled: by experts whose learning rate falls to 0 at last; saturated: with the published
+    filter of demonstrations; constraint: "" for the experiment's; budget: payoff's belief, by
+    default the experts' true limit; carry: what a solve takes over from the iteration before;
+    stop_share: of the experts' reward, at which a solve that keeps its limit stops (0: none does);
+    drop_failed: failed episodes are no evidence; own: settings of the solver by name, other than
+    the experiment's; ppo, expert_ppo: what all settings begin from, for tests.
     """
 
     world: World
@@ -325,7 +324,7 @@ def heading(study: Study, command: str) -> icl_tables.Heading:
         else ""
     )
     dropped = "; failed episodes are no evidence" if study.drop_failed else ""
-    rate = ", experts whose learning rate fell to 0" if study.settled else ""
+    rate = ", experts whose learning rate fell to 0 at last" if study.settled else ""
     own = f"; the solver's {', '.join(settings_in_words(study))}" if study.own else ""
     budget = f" with a budget of {study.expert_budget:g}" if study.player == "payoff" else ""
     return icl_tables.Heading(
