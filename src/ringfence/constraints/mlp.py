@@ -16,6 +16,7 @@ Float32 = NDArray[np.float32]
 #: Numbers of one layer held at once (4096 rows of 128 units): a batch stays in the cache, and
 #: a wide network can't take more memory than a narrow one.
 NUMBERS_AT_ONCE = 1 << 19
+ZERO = np.float32(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +65,11 @@ class MLPConstraint:
             )
         rows = self._rows_at_once
         if len(phi) <= rows:
-            return self._output(phi) - self.offset
-        parts = [self._output(phi[at : at + rows]) for at in range(0, len(phi), rows)]
-        return np.concatenate(parts) - self.offset
+            raw = self._output(phi)
+        else:
+            parts = [self._output(phi[at : at + rows]) for at in range(0, len(phi), rows)]
+            raw = np.concatenate(parts)
+        return raw - self.offset if self.offset else raw
 
     def activate(self, raw: Array) -> Array:
         return np.log1p(np.maximum(raw, 0))
@@ -80,12 +83,23 @@ class MLPConstraint:
         return max(1, NUMBERS_AT_ONCE // widest)
 
     def _output(self, phi: Array) -> Array:
-        x = ((phi - self.mean) / self.scale).astype(np.float32)
-        for w, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = x @ w
+        # In a control loop phi is one row, and each numpy call costs a microsecond or two: casts
+        # are made by the calls that they belong to, and a vector takes less than a matrix.
+        x: Float32 = np.empty(phi.shape, np.float32)
+        np.divide(phi - self.mean, self.scale, out=x, casting="same_kind")
+        if len(phi) == 1:
+            x = x[0]
+        for w, b in self._hidden:
+            x = x.dot(w)
             x += b
-            np.maximum(x, 0, out=x)
-        return np.asarray((x @ self.weights[-1] + self.biases[-1])[:, 0], np.float64)
+            np.maximum(x, ZERO, out=x)
+        output: Array = np.empty(len(phi))
+        np.add(x.dot(self.weights[-1])[..., 0], self.biases[-1], out=output)
+        return output
+
+    @cached_property
+    def _hidden(self) -> list[tuple[Float32, Float32]]:
+        return list(zip(self.weights[:-1], self.biases[:-1], strict=True))
 
     @property
     def used(self) -> tuple[Feature, ...]:
