@@ -72,7 +72,7 @@ def settled(expert: Expert) -> Expert:
 QUICK = {"steps": 32, "batch": 256, "initial_log_std": -1.0, "cost_share": 0.1}
 #: Bullet's steps take 1/60 s, so noise cancels out sooner. Unconstrained from -0.5, seed 0, the
 #: reward is above 1000 (standing still) after 330,000 steps; under the position constraint from
-#: -1.0 it never was.
+#: -1.0, without a grace, it never was.
 NOISY = QUICK | {"initial_log_std": -0.5}
 #: A single episode that strays costs hundreds, and strays come in waves: the controller gets more
 #: room, and the last policy need not be the one. (At a margin of 0.15 a last policy had a mean cost
@@ -83,7 +83,7 @@ HEAVY_TAIL = {"margin": 0.3, "keep_best": True}
 #: from -1.0 all three do. With QUICK's 64 copies an episode lasts 32 updates, and so late the
 #: multiplier sees the cost, which then swings between 5 and 220 with a period of some 25 updates:
 #: of policies chosen by the mean over 48 updates (65) two cost 115 and 153. With 16 copies an
-#: episode lasts 8, and the waves are half as high; a window of 16 updates that began before its
+#: episode lasts 8, and the waves are lower; a window of 16 updates that began before its
 #: policy still let one through at 133. So the window begins after it; and as waves remain, and an
 #: expert at a cost of 60 to 90 walks beyond the line on average, the target is 30.
 POSITION_OWN: dict[World, dict[str, Any]] = {
