@@ -142,6 +142,7 @@ EXPERIMENTS = {
     "position": Experiment("single-task ICL, a line", 3, _single_task, GAME),
     "noisy": Experiment("both with noisy experts", 3, _single_task, GAME),
     "cheetah": Experiment("a velocity limit in Gymnasium's HalfCheetah", 3, _cheetah),
+    "ablation": Experiment("velocity without each part of the method", 3, _single_task, ANT),
     "baselines": Experiment("Chou et al.'s method on both", 3, _single_task, ANT),
     "selection": Experiment("which iterate to take, from all games in results/", 3, _selection, ()),
 }

@@ -273,13 +273,19 @@ def make(
 
 
 def reproduce(options: Namespace, seeds: int) -> None:
-    """velocity, position, noisy or baselines on an Ant."""
-    from ringfence.studies import chou, icl
+    """velocity, position, noisy, ablation or baselines on an Ant."""
+    from ringfence.studies import ablation, chou, icl
     from ringfence.studies.trainings import SIMULATOR
 
     if options.experiment == "baselines":
         out = options.out or Path(f"results/baselines-{SIMULATOR[options.world]}")
         chou.reproduce(options.world, seeds, out, options.command_line, print)
+        print(f"saved to {out}")
+        return
+    if options.experiment == "ablation":
+        out = options.out or Path(f"results/ablation-{SIMULATOR[options.world]}")
+        usual = icl.Study(options.world, icl.VELOCITY, seeds)
+        ablation.reproduce(usual, out, options.command_line, print)
         print(f"saved to {out}")
         return
     names = ("noisy-velocity", "noisy-position")

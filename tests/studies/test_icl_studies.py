@@ -13,7 +13,7 @@ from PIL import Image
 from ringfence.errors import InvalidInput
 from ringfence.runs.control_config import ITERATION
 from ringfence.solvers.ppo_config import PPOConfig
-from ringfence.studies import chou, icl, selection
+from ringfence.studies import ablation, chou, icl, selection
 from ringfence.studies.icl_tables import is_good, parameters, table
 from ringfence.worlds import ant
 
@@ -180,6 +180,36 @@ def test_choices_are_compared_over_all_games(tmp_path: Path) -> None:
     assert "| the last | 0.900 | 20.0 | 0 of 1 |" in text
     assert "| a random one | 1.000 | 9.0 | 0.5 of 1 |" in text
     assert "| velocity | 1 | 1.100, -2.0, 1 | 0.900, 20.0, 0 | 1.000, 9.0, 0.5 |" in text
+
+
+def test_each_part_is_taken_away_from_the_same_game(tmp_path: Path) -> None:
+    study, out = tiny(icl.VELOCITY), tmp_path / "results"
+    ablation.reproduce(study, out, "ringfence reproduce ablation", lambda text: None)
+    games = json.loads((out / "results.json").read_text())["games"]
+    assert list(games) == list(ablation.PARTS)
+    text = (out / "table.md").read_text()
+    for part, seeds in games.items():
+        for iterate in ("selected", "last", "mean"):
+            error = seeds["0"][iterate]["\\|c* - c\\|"]
+            assert f"| {part} | {error:.4f} |" in text
+    configs = [icl.configuration(replace(study, **c), 0) for c in ablation.PARTS.values()]
+    assert len({repr(replace(c, command="")) for c in configs}) == len(configs)
+    assert len({c.command for c in configs}) == len(configs)
+    assert list(Path("runs/reproduce-demos").iterdir()) == [study.demos(0)]
+    uncloned = icl.configuration(replace(study, cloned=False), 0)
+    assert (uncloned.clone.steps, uncloned.game.initial) == (0, "free")
+    assert uncloned.command.endswith("--initial free --clone-steps 0")
+
+
+def test_the_ablation_says_what_was_not_run() -> None:
+    game = {
+        name: dict.fromkeys(["good", *(c for c, _ in ablation.COLUMNS)], 1.0)
+        for name in ("selected", "last", "mean")
+    }
+    played = {"nothing": {0: game}, "no buffer on the limit": {}}
+    text = ablation.page(icl.Study("ant", icl.VELOCITY, seeds=2), played, "")
+    assert "| nothing | 1.0000 | 1.0 | 1.0 | 1 of 1 (1 not run) |" in text
+    assert "| no buffer on the limit | not run | not run | not run | not run |" in text
 
 
 def test_baselines_from_nothing_to_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

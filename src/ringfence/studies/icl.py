@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ringfence import demos
 from ringfence.demos import Demonstrations
@@ -116,7 +116,9 @@ class Study:
     default the experts' true limit; carry: what a solve takes over from the iteration before;
     stop_share: of the experts' reward, at which a solve that keeps its limit stops (0: none does);
     drop_failed: failed episodes are no evidence; own: settings of the solver by name, other than
-    the experiment's; ppo, expert_ppo: what all settings begin from, for tests.
+    the experiment's; buffer: of the learners' limit, by default the experiment's; cloned: does the
+    first solve begin at a clone of the experts; ppo, expert_ppo: what all settings begin from, for
+    tests.
     """
 
     world: World
@@ -133,6 +135,8 @@ class Study:
     own: Mapping[str, Any] = field(default_factory=dict)
     drop_failed: bool = False
     settled: bool = False
+    buffer: float | None = None
+    cloned: bool = True
     ppo: PPOConfig = field(default_factory=lambda: PPOConfig(**ITERATION))
     expert_ppo: PPOConfig = field(default_factory=PPOConfig)
 
@@ -148,7 +152,8 @@ class Study:
         parts += ["full-state"] * self.full_state + ["saturated"] * self.saturated
         parts += [] if self.carry == "policy" else [f"carry-{self.carry}"]
         parts += [f"stop-{self.stop_share:g}"] if self.stop_share else []
-        parts += ["drop-failed"] * self.drop_failed
+        parts += ["drop-failed"] * self.drop_failed + ["no-clone"] * (not self.cloned)
+        parts += [] if self.buffer is None else [f"buffer-{self.buffer:g}"]
         parts += [f"{name.replace('_', '-')}-{value}" for name, value in self.own.items()]
         return "".join(f"-{part}" for part in parts)
 
@@ -163,6 +168,15 @@ class Study:
     @property
     def expert_budget(self) -> float:
         return self.expert.delta if self.budget is None else self.budget
+
+    @property
+    def first_buffer(self) -> float:
+        return self.experiment.buffer if self.buffer is None else self.buffer
+
+    @property
+    def initial(self) -> Literal["clone", "free"]:
+        """Whom c_1 answers to: a network needs a learner that does otherwise than a clone does."""
+        return "free" if self.constraint or not self.cloned else "clone"
 
     def run(self, seed: int) -> Path:
         return Path("runs") / f"reproduce-{self.name}" / f"seed-{seed}"
@@ -258,9 +272,9 @@ def configuration(study: Study, seed: int) -> ControlConfig:
         study.constraint or e.constraint,
         on=study.on,
         iterations=e.iterations,
-        buffer=e.buffer,
+        buffer=study.first_buffer,
         probe=False,
-        initial="free" if study.constraint else "clone",
+        initial=study.initial,
         stop_share=study.stop_share,
         drop_failed=study.drop_failed,
         **player,
@@ -278,7 +292,7 @@ def configuration(study: Study, seed: int) -> ControlConfig:
         world,
         ControlDemos(),
         game,
-        CloneConfig(carry=study.carry),
+        CloneConfig(carry=study.carry) if study.cloned else CloneConfig(0, carry=study.carry),
         ppo,
     )
 
@@ -289,13 +303,15 @@ def learn_command(study: Study, seed: int) -> str:
     words = [
         f"ringfence learn --world {study.world} --demos {study.demos(seed)}",
         f'--class "{study.constraint or e.constraint}" --player {study.player}',
-        f"--iterations {e.iterations} --buffer {e.buffer:g} --steps {e.steps} --no-probe",
+        f"--iterations {e.iterations} --buffer {study.first_buffer:g} --steps {e.steps} --no-probe",
         f'--truth "{study.expert.constraint}" --seed {seed}',
     ]
     if study.player == "payoff":
         words.append(f"--expert-budget {study.expert_budget:g}")
-    if study.constraint:
+    if study.initial == "free":
         words.append("--initial free")
+    if not study.cloned:
+        words.append("--clone-steps 0")
     if study.on:
         words.append(f"--on {','.join(study.on)}")
     if study.carry != CloneConfig().carry:
