@@ -230,14 +230,6 @@ def test_single_task_limit_is_the_expert_s_cost_and_an_annealed_buffer() -> None
     assert limit(Rules(multi_task=False), 1, visits(3.0, 1.0), c) == 1.0
 
 
-def test_of_the_limit_only_the_expert_s_part_is_shared_out() -> None:
-    rules = Rules(multi_task=False, buffer=2.0, anneal=1.5, expert_share=0.25)
-    c = TableConstraint(CELL, np.array([0.0, 1.0]))
-    limits = [limit(rules, i, visits(3.0, 4.0), c) for i in (1, 2, 3)]
-    assert limits == [1.0 + 2.0, 1.0 + 0.5, 1.0]
-    assert limit(replace(rules, expert_share=0.0), 9, visits(3.0, 4.0), c) == 0.0
-
-
 def test_game_stops_at_the_first_payoff_within_epsilon_and_records_it() -> None:
     rules = Rules(iterations=9, epsilon=0.25)
     records, player, asked = scripted_game(rules, payoffs=[0.9, 0.2500001, 0.25, 0.9])

@@ -486,12 +486,6 @@ def _solves(group: Any) -> None:
         help="what a solve takes over from the iteration before it (default: policy)",
     )
     group.add_argument(
-        "--expert-share",
-        type=float,
-        help="of the experts' cost that counts in a solve's limit; less than 1 makes learners "
-        "safer than the experts (default: 1)",
-    )
-    group.add_argument(
         "--stop-share",
         type=float,
         help="stop a solve that keeps its limit at this share of the experts' reward",

@@ -37,7 +37,7 @@ EXPERT_STEPS = 1_000_000
 #: Where an option of the command line is an entry of a section.
 GAME = (
     *("method", "player", "expert_budget", "tolerance", "iterations", "epsilon"),
-    *("expert_share", "buffer", "anneal", "initial", "stop_share", "drop_failed"),
+    *("buffer", "anneal", "initial", "stop_share", "drop_failed"),
 )
 
 
@@ -305,7 +305,6 @@ def reproduce(options: Namespace, seeds: int) -> None:
             read_entries("--ppo", options.ppo),
             drop_failed=bool(options.drop_failed),
             settled=options.settled,
-            expert_share=1.0 if options.expert_share is None else options.expert_share,
         )
         out = options.out / name if options.out else Path("results") / study.name
         icl.reproduce(study, out, options.command_line, print)

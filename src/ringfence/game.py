@@ -33,8 +33,7 @@ class Rules:
     iterations: N at most; epsilon: the game ends early when no constraint of the class has a
     payoff per step above it; multi_task: delta = 0 (Algorithm 3) instead of the expert's cost
     plus max(0, buffer - anneal * (i - 1)) (Algorithm 2); weighted: the constraint player sees
-    each learner's data weighted by its multiplier lam_i^k instead of equally; expert_share: of the
-    expert's cost that counts in delta: 1 in Algorithm 2, less for learners safer than the expert.
+    each learner's data weighted by its multiplier lam_i^k instead of equally.
     """
 
     iterations: int = 5
@@ -43,7 +42,6 @@ class Rules:
     buffer: float = 0.0
     anneal: float = 0.0
     weighted: bool = False
-    expert_share: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +108,7 @@ def limit(rules: Rules, i: int, pi_E: Behaviour, c: Constraint) -> float:
     """The limit delta on an episode's cost that the learner gets in iteration i."""
     if rules.multi_task:
         return 0.0
-    buffer = max(0.0, rules.buffer - rules.anneal * (i - 1))
-    return rules.expert_share * J(pi_E, c) + buffer
+    return J(pi_E, c) + max(0.0, rules.buffer - rules.anneal * (i - 1))
 
 
 def weigh(solutions: Sequence[Solution]) -> tuple[Behaviour, ...]:

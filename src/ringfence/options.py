@@ -11,7 +11,7 @@ from ringfence.errors import InvalidInput
 #: What `learn` takes on continuous worlds alone.
 CONTINUOUS = (
     *("truth", "on", "full_state", "steps", "expert_budget", "tolerance", "initial", "no_probe"),
-    *("start_share", "expert_share", "stop_share", "drop_failed", "ppo", "clone_steps", "carry"),
+    *("start_share", "stop_share", "drop_failed", "ppo", "clone_steps", "carry"),
 )
 #: How it makes demonstrations where none are given.
 DEMONSTRATORS = ("paths", "heldout", "expert_delta", "noise", "contaminated", "deterministic")

@@ -204,7 +204,6 @@ def test_other_classes_and_players_play(tmp_path: Path, config: configs.ControlC
         (small("linear", on=("height",)), "no feature 'height'"),
         (small(iterations=0), "at least 1 iteration"),
         (small(buffer=-1.0), "buffer must be at least 0"),
-        (small(expert_share=-0.5), "expert_share must be at least 0"),
         (small("mlp", player="payoff"), "payoff player has no network"),
         (small(method="mt-icl"), "mt-icl needs a class"),
         (small(player="payoff", expert_budget=-1.0), "budget must be at least 0"),

@@ -100,12 +100,6 @@ def test_a_study_says_what_it_is() -> None:
     assert config.game.drop_failed
     assert config.command.endswith("--drop-failed")
     assert "failed episodes are no evidence" in icl.heading(clean, "").player
-    safe = icl.Study("ant-bullet", icl.VELOCITY, expert_share=0.0)
-    assert safe.name == "velocity-bullet-share-0"
-    config = icl.configuration(safe, 0)
-    assert config.game.expert_share == 0.0
-    assert config.command.endswith("--expert-share 0")
-    assert "their limit counts 0 of the experts' cost" in icl.heading(safe, "").player
     later = icl.Study(
         "ant", icl.POSITION_, stop_share=1.0, own={"initial_lam": 0.5, "stop_window": 9}
     )

@@ -89,7 +89,7 @@ def check(config: ControlConfig, demos: Demonstrations) -> None:
 def make_rules(game: ControlGame) -> Rules:
     if game.iterations < 1:
         raise InvalidInput(f"a game needs at least 1 iteration, got {game.iterations}")
-    for name in ("expert_share", "buffer", "anneal", "stop_share", "resamples"):
+    for name in ("buffer", "anneal", "stop_share", "resamples"):
         if not getattr(game, name) >= 0:
             raise InvalidInput(f"[game] {name} must be at least 0, got {getattr(game, name)}")
     return Rules(
@@ -99,7 +99,6 @@ def make_rules(game: ControlGame) -> Rules:
         game.buffer,
         game.anneal,
         weighted=game.player == "weighted",
-        expert_share=game.expert_share,
     )
 
 

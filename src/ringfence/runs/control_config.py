@@ -122,8 +122,7 @@ class ControlGame:
     features `on` (empty: all). player: "regression" (the paper's), "weighted" (its data weighted
     by the multipliers) or "payoff", which believes that an expert's episode may cost
     expert_budget. tolerance: what an expert's episode may cost under a network (None: no bound).
-    expert_share: of the experts' cost that counts in the learners' limit; buffer, anneal: what is
-    added to it. initial: c_1 is the player's answer to the episodes of
+    buffer, anneal: of the learners' limit. initial: c_1 is the player's answer to the episodes of
     the cloned policy ("clone") or of an unconstrained learner ("free"). probe: solve the task
     without a constraint first, and stop there if that earns no more than the demonstrators.
     stop_share: of the experts' reward at which a solve within its limit may stop early (0: never).
@@ -139,7 +138,6 @@ class ControlGame:
     tolerance: float | None = None
     iterations: int = 10
     epsilon: float = -1.0
-    expert_share: float = 1.0
     buffer: float = 20.0
     anneal: float = 10.0
     initial: Literal["clone", "free"] = "clone"

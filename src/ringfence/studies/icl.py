@@ -116,9 +116,9 @@ class Study:
     default the experts' true limit; carry: what a solve takes over from the iteration before;
     stop_share: of the experts' reward, at which a solve that keeps its limit stops (0: none does);
     drop_failed: failed episodes are no evidence; own: settings of the solver by name, other than
-    the experiment's; expert_share, buffer: of the learners' limit, where buffer's default is the
-    experiment's; cloned: does the first solve begin at a clone of the experts; ppo, expert_ppo:
-    what all settings begin from, for tests.
+    the experiment's; buffer: of the learners' limit, by default the experiment's; cloned: does the
+    first solve begin at a clone of the experts; ppo, expert_ppo: what all settings begin from, for
+    tests.
     """
 
     world: World
@@ -135,7 +135,6 @@ class Study:
     own: Mapping[str, Any] = field(default_factory=dict)
     drop_failed: bool = False
     settled: bool = False
-    expert_share: float = 1.0
     buffer: float | None = None
     cloned: bool = True
     ppo: PPOConfig = field(default_factory=lambda: PPOConfig(**ITERATION))
@@ -154,7 +153,6 @@ class Study:
         parts += [] if self.carry == "policy" else [f"carry-{self.carry}"]
         parts += [f"stop-{self.stop_share:g}"] if self.stop_share else []
         parts += ["drop-failed"] * self.drop_failed + ["no-clone"] * (not self.cloned)
-        parts += [] if self.expert_share == 1 else [f"share-{self.expert_share:g}"]
         parts += [] if self.buffer is None else [f"buffer-{self.buffer:g}"]
         parts += [f"{name.replace('_', '-')}-{value}" for name, value in self.own.items()]
         return "".join(f"-{part}" for part in parts)
@@ -274,7 +272,6 @@ def configuration(study: Study, seed: int) -> ControlConfig:
         study.constraint or e.constraint,
         on=study.on,
         iterations=e.iterations,
-        expert_share=study.expert_share,
         buffer=study.first_buffer,
         probe=False,
         initial=study.initial,
@@ -325,8 +322,6 @@ def learn_command(study: Study, seed: int) -> str:
         words.append(f"--stop-share {study.stop_share:g}")
         words += [] if "stop_window" in study.own else [f"--ppo stop_window={STOP_WINDOW}"]
     words += ["--drop-failed"] * study.drop_failed
-    if study.expert_share != 1:
-        words.append(f"--expert-share {study.expert_share:g}")
     words += [f"--ppo {setting}" for setting in settings_in_words(study)]
     return " ".join(words + ["--full-state"] * study.full_state)
 
@@ -344,11 +339,6 @@ def heading(study: Study, command: str) -> icl_tables.Heading:
         if study.stop_share
         else ""
     )
-    share = (
-        f"; their limit counts {study.expert_share:g} of the experts' cost"
-        if study.expert_share != 1
-        else ""
-    )
     dropped = "; failed episodes are no evidence" if study.drop_failed else ""
     rate = ", experts whose learning rate fell to 0 at last" if study.settled else ""
     own = f"; the solver's {', '.join(settings_in_words(study))}" if study.own else ""
@@ -358,7 +348,7 @@ def heading(study: Study, command: str) -> icl_tables.Heading:
         command=command,
         truth=study.expert.constraint,
         constraint=study.constraint or e.constraint,
-        player=f"{study.player}{budget}; {CARRIED[study.carry]}{stops}{share}{dropped}{own}",
+        player=f"{study.player}{budget}; {CARRIED[study.carry]}{stops}{dropped}{own}",
         demonstrations=f"limit {study.expert.delta:g} per episode, action noise {e.noise:g}, "
         f"filter: {used}{rate}",
     )

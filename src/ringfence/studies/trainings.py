@@ -24,8 +24,6 @@ SPEED, POSITION = "speed <= 0.75", "0.5 x - y <= 0"
 SAY_EVERY = 50  # updates
 #: Steps of a settled expert's training, against the plain one's.
 LONGER = 1.25
-#: Settings that keep a training from handing out a policy of a wave's crest.
-AGAINST_WAVES = ("margin", "keep_best", "stop_window", "keep_lag")
 #: Rollouts that a smoothed curve averages over.
 SMOOTH = 10
 
@@ -59,14 +57,10 @@ def settled(expert: Expert) -> Expert:
 
     Under a constant one the policies of single updates vary: on Bullet a velocity expert's cost was
     15 in its last 100,000 steps, that of the policy that was handed out 7. A rate that falls from
-    the beginning freezes experts that set out late (1552 at a mean speed of 0.70). Waves of the
-    cost die down with the rate, so the last policy is the one, and the margin PPO's own.
+    the beginning freezes experts that set out late (1552 at a mean speed of 0.70).
     """
-    own = {
-        world: {k: v for k, v in expert.own.get(world, {}).items() if k not in AGAINST_WAVES}
-        | {"cool_down": 1 - 1 / LONGER}
-        for world in SIMULATOR
-    }
+    share = {"cool_down": 1 - 1 / LONGER}
+    own = {world: {**expert.own.get(world, {}), **share} for world in SIMULATOR}
     steps = round(LONGER * expert.env_steps)
     return replace(expert, name=f"{expert.name}-settled", env_steps=steps, own=own)
 
