@@ -23,7 +23,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "the policy does not see the constraint's value": {"own": {"augment": False}},
     "gradient ascent in place of the PID": {"own": {"multiplier": "gradient"}},
     "no buffer on the limit": {"buffer": 0.0},
-    "no clone to begin at": {"cloned": False},
+    "no clone: the first solve begins at nothing, c_1 answers to a free learner": {"cloned": False},
     "every solve begins at the clone, with the last critics": {"carry": "critics"},
     "learners weighted by their multipliers": {"player": "weighted"},
     "payoff in place of the regression": {"player": "payoff"},
