@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -196,6 +197,12 @@ def test_each_part_is_taken_away_from_the_same_game(tmp_path: Path) -> None:
     assert len({repr(replace(c, command="")) for c in configs}) == len(configs)
     assert len({c.command for c in configs}) == len(configs)
     assert list(Path("runs/reproduce-demos").iterdir()) == [study.demos(0)]
+    shutil.rmtree(study.run(0))
+    said: list[str] = []
+    ablation.reproduce(study, out, "ringfence reproduce ablation", said.append)
+    order = [line for line in said if line.startswith("other than usual")]
+    assert order[-1] == "other than usual: nothing; seed 0"  # the only one not played yet
+    assert (out / "table.md").read_text() == text
     uncloned = icl.configuration(replace(study, cloned=False), 0)
     assert (uncloned.clone.steps, uncloned.game.initial) == (0, "free")
     assert uncloned.command.endswith("--initial free --clone-steps 0")

@@ -44,13 +44,19 @@ def reproduce(study: icl.Study, out: Path, command: str, say: Callable[[str], No
     """Play every seed with and without each part; what is done is written after each game."""
     out.mkdir(parents=True, exist_ok=True)
     played: Played = {part: {} for part in PARTS}
-    for seed in range(study.seeds):
-        for part, changes in PARTS.items():
-            say(f"other than usual: {part}; seed {seed}")
-            summary, _ = icl.one(replace(study, **changes), seed, say)
-            played[part][seed] = figures(summary)
-            write_json(out / "results.json", {"command": command, "games": played})
-            write_file(out / "table.md", page(study, played, command).encode())
+    games = [(seed, part) for seed in range(study.seeds) for part in PARTS]
+    # Finished ones first, so that the table of an interrupted study has all that was played.
+    games.sort(key=lambda game: not _finished(replace(study, **PARTS[game[1]]), game[0]))
+    for seed, part in games:
+        say(f"other than usual: {part}; seed {seed}")
+        summary, _ = icl.one(replace(study, **PARTS[part]), seed, say)
+        played[part][seed] = figures(summary)
+        write_json(out / "results.json", {"command": command, "games": played})
+        write_file(out / "table.md", page(study, played, command).encode())
+
+
+def _finished(study: icl.Study, seed: int) -> bool:
+    return (study.run(seed) / "summary.json").is_file()
 
 
 def figures(summary: Mapping[str, Any]) -> Game:
