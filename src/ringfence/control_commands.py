@@ -277,15 +277,13 @@ def reproduce(options: Namespace, seeds: int) -> None:
     from ringfence.studies import ablation, chou, icl
     from ringfence.studies.trainings import SIMULATOR
 
-    if options.experiment == "baselines":
-        out = options.out or Path(f"results/baselines-{SIMULATOR[options.world]}")
-        chou.reproduce(options.world, seeds, out, options.command_line, print)
-        print(f"saved to {out}")
-        return
-    if options.experiment == "ablation":
-        out = options.out or Path(f"results/ablation-{SIMULATOR[options.world]}")
-        usual = icl.Study(options.world, icl.VELOCITY, seeds)
-        ablation.reproduce(usual, out, options.command_line, print)
+    if options.experiment in ("ablation", "baselines"):
+        out = options.out or Path(f"results/{options.experiment}-{SIMULATOR[options.world]}")
+        if options.experiment == "ablation":
+            usual = icl.Study(options.world, icl.VELOCITY, seeds)
+            ablation.reproduce(usual, out, options.command_line, print)
+        else:
+            chou.reproduce(options.world, seeds, out, options.command_line, print)
         print(f"saved to {out}")
         return
     names = ("noisy-velocity", "noisy-position")

@@ -175,7 +175,8 @@ class Study:
 
     @property
     def initial(self) -> Literal["clone", "free"]:
-        """Whom c_1 answers to: a network needs a learner that does otherwise than a clone does."""
+        """Whom c_1 answers to: a free learner where a clone does too much like the experts for the
+        class (a network), or where there is none."""
         return "free" if self.constraint or not self.cloned else "clone"
 
     def run(self, seed: int) -> Path:
