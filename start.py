@@ -31,8 +31,8 @@ def main() -> int:
         install()
         if arguments[0] == "test":
             return test(arguments[1:])
-        named = {**os.environ, "RINGFENCE_COMMAND": "python3 start.py"}  # for hints that it prints
-        return subprocess.call([BIN / "ringfence", *arguments], env=named)
+        os.environ["RINGFENCE_COMMAND"] = "python3 start.py"  # for hints that it prints
+        return hand_over([BIN / "ringfence", *arguments])
     except subprocess.CalledProcessError as problem:
         print(f"Set-up stopped: {' '.join(map(str, problem.cmd))} failed.", file=sys.stderr)
         return 1
@@ -71,6 +71,23 @@ def install_bullet() -> None:
         stamp.write_bytes(BULLET_LOCK.read_bytes())
 
 
+def hand_over(command: list) -> int:
+    """Become the command, so that signals reach it: after a Ctrl-C it says how to go on."""
+    if os.name == "posix":
+        os.execv(command[0], command)
+    return call(command)
+
+
+def call(command: list, **where: Path) -> int:
+    """Run to its end, which a Ctrl-C leaves to the command: `subprocess.call` would kill it."""
+    with subprocess.Popen(command, **where) as process:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                pass
+
+
 def test(arguments: list) -> int:
     """Everything that must hold before a change lands."""
     install_bullet()
@@ -83,7 +100,7 @@ def test(arguments: list) -> int:
     ]
     for check in checks:
         print("$", " ".join(map(str, check[2:])), flush=True)
-        code = subprocess.call(check, cwd=HERE)
+        code = call(check, cwd=HERE)
         if code:
             return code
     return 0

@@ -398,6 +398,16 @@ def test_interrupt_names_a_run_that_nobody_named(tmp_path, monkeypatch, capsys) 
         assert err.endswith(f"ringfence: stopped; go on with 'ringfence resume {run}'\n")
 
 
+def test_hints_name_the_command_as_it_was_called(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RINGFENCE_COMMAND", "python3 start.py")
+    monkeypatch.setattr("ringfence.runs.learn.drive", interrupt)
+    _, _, err = ask(capsys, "quickstart")
+    assert err.endswith("go on with 'python3 start.py resume runs/quickstart'\n")
+    _, _, err = ask(capsys, "learn", "--out", "runs/quickstart")
+    assert "go on with 'python3 start.py resume runs/quickstart' or choose" in err
+
+
 def test_interrupt_without_a_run_speaks_of_none(here, monkeypatch, capsys) -> None:
     monkeypatch.setattr("ringfence.demos.load", interrupt)
     code, _, err = ask(capsys, "demos", "check", here / "demos")

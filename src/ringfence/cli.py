@@ -45,13 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.function(options)
     except InvalidInput as problem:
-        print(f"ringfence: {problem}", file=sys.stderr)
+        print(f"ringfence: {as_called(str(problem))}", file=sys.stderr)
         return 2
     except RingfenceError as problem:
-        print(f"ringfence: {problem}", file=sys.stderr)
+        print(f"ringfence: {as_called(str(problem))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f"\nringfence: stopped{way_on(options)}", file=sys.stderr)
+        print(f"\nringfence: stopped{as_called(way_on(options))}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,6 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ringfence: {unusable(problem)}", file=sys.stderr)
         return 2
     return 0
+
+
+def as_called(hint: str) -> str:
+    """A hint with the command under the name that it was called by: start.py has one of its own."""
+    return hint.replace("'ringfence ", f"'{os.environ.get('RINGFENCE_COMMAND', 'ringfence')} ")
 
 
 def way_on(options: argparse.Namespace) -> str:

@@ -81,14 +81,17 @@ class LiveLine:
     def show(self, text: str, update: int, updates: int) -> None:
         if self.console.is_terminal:
             self.status.update(text)
-        elif update % QUIET_EVERY == 0 or update == updates:
+        elif update % QUIET_EVERY == 0 or update in (1, updates):
             self.console.print(text)
 
 
 @contextmanager
 def live_line(first: str) -> Iterator[LiveLine]:
+    """A line that says `first` until there is more to say."""
     console = Console(highlight=False, soft_wrap=True)
     status = console.status(first)
+    if not console.is_terminal:
+        console.print(first)
     with status if console.is_terminal else nullcontext():
         yield LiveLine(console, status)
 
@@ -127,7 +130,7 @@ def training_line(record: Record, seconds: float, steps: int) -> str:
 @contextmanager
 def control_progress() -> Iterator[ControlProgress]:
     """For a run on a continuous world: called with its events."""
-    with live_line("reading demonstrations") as line:
+    with live_line("setting up") as line:
         yield ControlProgress(line)
 
 
