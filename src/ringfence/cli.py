@@ -279,16 +279,26 @@ def _transfer(sub: Any) -> None:
     one = _command(
         sub, "transfer", commands.transfer, about, "transfer runs/maze --goal 3,9 --start 5,0"
     )
-    one.add_argument("run", type=Path, help="a finished run; with --task also a saved constraint")
+    words = "a finished run; with --task FILE.toml also a saved constraint"
+    one.add_argument("run", type=Path, help=words)
     one.add_argument("--goal", type=cell, help="maps: row,col")
     one.add_argument("--start", type=cell, help="maps: row,col")
     group = one.add_argument_group("continuous worlds")
     group.add_argument(
         "--task",
         metavar="FILE.toml[:NAME]",
-        help="the new task: a file with a [world] of one task, or the name of one of several",
+        help="the new task: a file with a [world] of one task, or the name of one of several; "
+        "without it, or NAME alone: the run's own task, whose policy is trained on",
     )
-    group.add_argument("--steps", type=int, help="of the training (default: as in the file)")
+    group.add_argument(
+        "--clearance",
+        type=float,
+        default=0.0,
+        help="to keep from the constraint, in the units of its right side: 0.05 makes "
+        "'speed <= 0.75' 'speed <= 0.7' (default: 0)",
+    )
+    words = "of the training (default: as in the file; of the run's own: as of an iteration)"
+    group.add_argument("--steps", type=int, help=words)
     group.add_argument("--episodes", type=int, default=100, help="counted after the training")
     group.add_argument("--delta", type=float, help="limit on an episode's cost (default: as saved)")
     one.add_argument(
@@ -392,6 +402,11 @@ def _icl_study(one: Parser) -> None:
     )
     group.add_argument("--steps", type=int, help="environment steps of an iteration")
     group.add_argument("--iterations", type=int, help="of the game")
+    group.add_argument(
+        "--clearance",
+        type=float,
+        help="train the selected policies on, at this clearance from the constraint (see transfer)",
+    )
     _ppo(group, "velocity, position, noisy")
     _solves(group)
 

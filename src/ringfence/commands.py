@@ -312,11 +312,16 @@ def finish_training(run: Path) -> None:
 
 
 def transfer(options: Namespace) -> None:
-    if options.task is not None:
+    from ringfence.runs.config import is_control as is_control_run
+
+    config = options.run / "config.toml"
+    if options.task is not None or (config.is_file() and is_control_run(config)):
         from ringfence import control_commands
 
+        refuse(options, ("goal", "start", "unknown", "solver", "temperature"), "is for maps")
         control_commands.transfer(options)
         return
+    refuse(options, ("steps", "episodes", "delta", "clearance"), "is for continuous worlds")
     if options.goal is None or options.start is None:
         raise InvalidInput(
             "what is the new task? --goal and --start on a map, --task FILE.toml elsewhere"

@@ -88,21 +88,27 @@ def demos_check(options: Namespace) -> None:
 
 
 def transfer(options: Namespace) -> None:
-    """`ringfence transfer CONSTRAINT --task my.toml`."""
+    """`ringfence transfer CONSTRAINT --task my.toml`, or a run's own task: `transfer RUN`."""
     ready()
-    world, ppo = control_transfer.read_task(options.task)
+    start = None
+    if options.task is not None and ".toml" in options.task:
+        world, ppo = control_transfer.read_task(options.task)
+    else:
+        world, ppo, start = control_transfer.own_task(options.run, options.task)
     if options.steps is not None:
         ppo = replace(ppo, env_steps=options.steps)
     folder = control_transfer.saved_folder(options.run)
     saved = load(folder)
     settings = control_transfer.Settings(
-        saved.delta if options.delta is None else options.delta, options.episodes
+        saved.delta if options.delta is None else options.delta,
+        options.episodes,
+        clearance=options.clearance,
     )
     config = control_transfer.TransferConfig(
         options.command_line, options.seed, world, settings, ppo
     )
     out = options.out = options.out or free_name(Path("runs") / "transfer")
-    control_transfer.create(out, config, folder)
+    control_transfer.create(out, config, folder, start)
     finish_transfer(out)
 
 
@@ -111,7 +117,10 @@ def finish_transfer(out: Path) -> None:
     ready()
     with control_progress() as progress:
         s = control_transfer.drive(out, progress)
-    print(f"{s['task']} under {s['constraint']['description']}, {s['episodes']} episodes")
+    clearance = f" with a clearance of {s['clearance']:g}" if s["clearance"] else ""
+    print(
+        f"{s['task']} under {s['constraint']['description']}{clearance}, {s['episodes']} episodes"
+    )
     print(f"reward: {s['reward']:.2f} +- {s['reward_se']:.2f}")
     tell_violations("cost", "", f"{s['delta']:.4g}", s)
     if s["truth"] is not None:
@@ -274,7 +283,7 @@ def make(
 
 def reproduce(options: Namespace, seeds: int) -> None:
     """velocity, position, noisy, ablation or baselines on an Ant."""
-    from ringfence.studies import ablation, chou, icl
+    from ringfence.studies import ablation, chou, clearance, icl
     from ringfence.studies.trainings import SIMULATOR
 
     if options.experiment in ("ablation", "baselines"):
@@ -305,7 +314,12 @@ def reproduce(options: Namespace, seeds: int) -> None:
             settled=options.settled,
         )
         out = options.out / name if options.out else Path("results") / study.name
+        if options.clearance is not None:
+            clearance.check(study, options.clearance)
         icl.reproduce(study, out, options.command_line, print)
+        if options.clearance is not None:
+            inside = out / f"clearance-{options.clearance:g}"
+            clearance.reproduce(study, options.clearance, inside, options.command_line, print)
         print(f"saved to {out}")
 
 

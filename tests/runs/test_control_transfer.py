@@ -1,30 +1,39 @@
 from __future__ import annotations
 
+import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.numpy
+from small_control import PPO, demos, quiet, small
 
 import own_cart
 import ringfence
 from ringfence import demos as demonstrations
+from ringfence.cli import main
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.demos import Demonstrations, TaskDemos, content_hash
 from ringfence.errors import InvalidInput
 from ringfence.intervals import binomial_interval
-from ringfence.objects import Feature, Trajectory
-from ringfence.runs import control_transfer
+from ringfence.objects import Feature, Start, Trajectory
+from ringfence.runs import control, control_transfer
 from ringfence.runs.control_transfer import (
     FILE,
+    START,
     Settings,
     TransferConfig,
     create,
+    own_task,
     read_task,
+    saved_folder,
     summarise,
     violations,
 )
 from ringfence.runs.control_world import make_tasks
+from ringfence.solvers.ppo_config import PPOConfig
 
 SPEED = LinearConstraint((Feature("speed", "m/s"),), np.ones(1), 1.0)
 
@@ -115,3 +124,100 @@ def test_a_task_is_one_of_a_file(tmp_path: Path) -> None:
 def test_impossible_settings_are_refused(delta: float, episodes: int) -> None:
     with pytest.raises(InvalidInput):
         Settings(delta, episodes)
+
+
+# A run's own task ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished game of one task."""
+    run = tmp_path_factory.mktemp("own") / "run"
+    control.create(run, small(), demos())
+    control.drive(run, quiet)
+    return run
+
+
+def trained_on(run: Path, out: Path, clearance: float, ppo: PPOConfig = PPO) -> tuple[Path, Start]:
+    """A transfer to the run's own task, as far as its creation."""
+    world, _, start = own_task(run, None)
+    settings = Settings(1.0, 2, clearance=clearance)
+    config = TransferConfig("", 0, world, settings, ppo)
+    create(out, config, saved_folder(run), start)
+    return out, start
+
+
+def test_the_own_task_goes_on_from_the_selected_policy(played: Path, tmp_path: Path) -> None:
+    still = replace(PPO, learning_rate=0.0, critic_first=0)
+    out, start = trained_on(played, tmp_path / "out", 0.0, still)
+    summary = control_transfer.drive(out, quiet)
+    policy = safetensors.numpy.load_file(out / "policy" / "policy.safetensors")
+    # the first layer follows the input statistics, which go on
+    for name in ("actor/w1", "actor/b1", "actor/log_std"):
+        assert policy[name].tobytes() == np.asarray(start[name]).tobytes()
+    game = json.loads((played / "summary.json").read_text())
+    best = game["iterations"][game["selected"] - 1]
+    assert summary["constraint"]["description"] == best["constraint"]["description"]
+    assert summary["task"] == "ant"
+    assert own_task(played, "ant")[2].keys() == start.keys()
+
+
+def test_the_clearance_is_kept_in_training_and_not_counted(played: Path, tmp_path: Path) -> None:
+    """The limit is one that no Ant keeps at such a clearance, so the multiplier must rise."""
+    learned, _ = trained_on(played, tmp_path / "learned", 0.0)
+    further, _ = trained_on(played, tmp_path / "further", 100.0)
+    plain, kept = (control_transfer.drive(out, quiet) for out in (learned, further))
+    assert kept["clearance"] == 100.0
+    assert kept["constraint"] == plain["constraint"]
+    assert kept["lam"] > plain["lam"]
+    assert kept["cost"] < 30 * np.log1p(10.0)  # by the learned one; by that moved 138 a step of 30
+    about = json.loads((further / "policy" / "policy.json").read_text())
+    assert about["clearance"] == 100.0
+
+
+def test_another_start_than_the_configurations_is_refused(played: Path, tmp_path: Path) -> None:
+    out, start = trained_on(played, tmp_path / "out", 0.0)
+    other = {name: np.asarray(np.asarray(a) * 2) for name, a in start.items()}
+    safetensors.numpy.save_file(other, out / START)
+    with pytest.raises(InvalidInput, match=r"not the policy that transfer\.toml names"):
+        control_transfer.drive(out, quiet)
+    (out / START).unlink()
+    with pytest.raises(InvalidInput, match=START):
+        control_transfer.drive(out, quiet)
+
+
+def test_what_has_no_own_task_is_refused(played: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no task 'walk'; it has ant"):
+        own_task(played, "walk")
+    copy = tmp_path / "run"
+    shutil.copytree(played, copy)
+    summary = json.loads((copy / "summary.json").read_text())
+    for changes, words in (
+        ({"tasks": ["a", "b"]}, r"several tasks \(a, b\); choose one with --task NAME"),
+        ({"outcome": "no constraint needed"}, "no constraint was needed"),
+    ):
+        (copy / "summary.json").write_text(json.dumps({**summary, **changes}))
+        with pytest.raises(InvalidInput, match=words):
+            own_task(copy, None)
+    (copy / "summary.json").write_text(json.dumps(summary))
+    shutil.rmtree(copy / "ledger")
+    with pytest.raises(InvalidInput, match="not in its ledger"):
+        own_task(copy, None)
+    (copy / "summary.json").unlink()
+    with pytest.raises(InvalidInput, match="not finished; 'ringfence resume"):
+        own_task(copy, None)
+
+
+def test_a_run_is_trained_on_by_the_command(played: Path, tmp_path: Path, capsys) -> None:
+    out = tmp_path / "out"
+    words = ["--clearance", "0.1", "--steps", "256", "--episodes", "2", "--out", str(out)]
+    assert main(["transfer", str(played), *words]) == 0
+    said = capsys.readouterr().out
+    assert "with a clearance of 0.1, 2 episodes" in said
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["env_steps"] == 256
+    assert main(["transfer", str(played), "--goal", "1,1"]) == 2
+    assert "--goal is for maps" in capsys.readouterr().err
+    assert main(["transfer", str(played), "--clearance", "-1", "--out", str(out / "x")]) == 2
+    assert "clearance must be at least 0" in capsys.readouterr().err
+    assert not (out / "x").exists()

@@ -14,7 +14,7 @@ from PIL import Image
 from ringfence.errors import InvalidInput
 from ringfence.runs.control_config import ITERATION
 from ringfence.solvers.ppo_config import PPOConfig
-from ringfence.studies import ablation, chou, icl, selection
+from ringfence.studies import ablation, chou, clearance, icl, selection
 from ringfence.studies.icl_tables import is_good, parameters, table
 from ringfence.worlds import ant
 
@@ -181,6 +181,40 @@ def test_choices_are_compared_over_all_games(tmp_path: Path) -> None:
     assert "| the last | 0.900 | 20.0 | 0 of 1 |" in text
     assert "| a random one | 1.000 | 9.0 | 0.5 of 1 |" in text
     assert "| velocity | 1 | 1.100, -2.0, 1 | 0.900, 20.0, 0 | 1.000, 9.0, 0.5 |" in text
+
+
+def test_selected_policies_are_trained_on_at_a_clearance(tmp_path: Path) -> None:
+    study, out = tiny(icl.VELOCITY), tmp_path / "results"
+    icl.reproduce(study, out, "ringfence reproduce velocity", lambda text: None)
+    game = json.loads((out / "seed-0.json").read_text())
+    words = ("ringfence reproduce velocity --clearance 0.1", lambda text: None)
+    clearance.reproduce(study, 0.1, out / "inside", *words)
+    found = json.loads((out / "inside" / "seed-0.json").read_text())
+    best = game["iterations"][game["selected"] - 1]
+    assert found["constraint"]["description"] == best["constraint"]["description"]
+    assert (found["clearance"], found["env_steps"]) == (0.1, 512)
+    error, gained = best["constraint_error"], best["expert_reward_mean"] - found["reward"]
+    raw = best["expert_true_raw_mean"] - found["true_raw"]
+    text = (out / "inside" / "table.md").read_text()
+    line = f"| the same at a clearance of 0.1 | 0 | {error:.4f} | {gained:.1f} | {raw:.1f} |"
+    assert line in text
+    assert f"| selected in the game | 0 | {error:.4f} |" in text
+    assert json.loads((out / "seed-0.json").read_text()) == game
+    clearance.reproduce(study, 0.1, out / "inside", *words)  # nothing is trained again
+    assert (out / "inside" / "table.md").read_text() == text
+    place = clearance.trained_on(study, 0.1, 0) / "transfer.toml"
+    place.write_text(place.read_text().replace("passes = 1\n", "passes = 2\n"))
+    with pytest.raises(InvalidInput, match=r"other settings \(passes: 2, now 1\)"):
+        clearance.reproduce(study, 0.1, out / "inside", *words)
+
+
+def test_a_clearance_that_could_only_fail_after_the_games_is_refused() -> None:
+    study = icl.Study("ant", icl.VELOCITY, constraint="mlp", full_state=True)
+    with pytest.raises(InvalidInput, match="a network has none"):
+        clearance.check(study, 0.1)
+    for wrong in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(InvalidInput, match="must be above 0 and finite"):
+            clearance.check(replace(study, constraint=""), wrong)
 
 
 def test_each_part_is_taken_away_from_the_same_game(tmp_path: Path) -> None:

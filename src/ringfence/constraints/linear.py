@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Feature
+from ringfence.objects import Array, Constraint, Feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,21 @@ class LinearConstraint:
         rest = "".join((" - " if w < 0 else " + ") + term for w, term in terms[1:])
         unit = f" {self.features[0].unit}" if len(self.features) == 1 else ""
         return f"{first}{rest} <= {self.offset:.4g}{unit}"
+
+
+def tightened(c: Constraint, clearance: float) -> Constraint:
+    """c for whoever is to keep a clearance from it, in the units of the inequality's right side:
+    "speed <= 0.75" at 0.05 is "speed <= 0.7"."""
+    if not 0 <= clearance < np.inf:
+        raise InvalidInput(f"the clearance must be at least 0 and finite, got {clearance}")
+    if not clearance:
+        return c
+    if not isinstance(c, LinearConstraint):
+        raise InvalidInput(
+            f"a clearance is in the units of an inequality, and this constraint is none "
+            f"({c.describe()}); leave it out, and lower --delta instead"
+        )
+    return replace(c, offset=c.offset - clearance)
 
 
 _NUMBER = r"(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)"

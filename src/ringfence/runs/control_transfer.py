@@ -1,14 +1,18 @@
-"""A new task on a continuous world, under a learned constraint: `ringfence transfer --task`.
+"""A task on a continuous world under a learned constraint: `ringfence transfer`.
+
+The task is a new one, or one of the run's own, on which its policy is trained on.
 
 DIR/transfer.toml   all that determines the result
     constraint.json, weights.safetensors   the saved constraint, a copy
+    start.safetensors   the policy that training begins from, where it does
     ledger/ checkpoints/ episodes/   of the solve: a killed transfer goes on with `resume`
     policy/         policy.safetensors
     summary.json    reward, cost, violations, with an exact interval for their chance
 
-An episode violates the learned constraint if it costs more than delta. The truth, where it is
-known, has costs of its own, so it is counted against what the demonstrators' episodes cost by it:
-`true_limit`, the most of any; `true_limit_is` says so.
+With a clearance, training is under the constraint moved inwards by it (`tightened`); counted is the
+constraint as it was learned. An episode violates that if it costs more than delta. The truth, where
+it is known, has costs of its own, so it is counted against what the demonstrators' episodes cost by
+it: `true_limit`, the most of any; `true_limit_is` says so.
 """
 
 from __future__ import annotations
@@ -23,9 +27,11 @@ import safetensors.numpy
 
 from ringfence import demos as demonstrations
 from ringfence.constraints import files as constraint_files
+from ringfence.constraints.linear import tightened
+from ringfence.disk import reading
 from ringfence.errors import InvalidInput
 from ringfence.intervals import binomial_interval
-from ringfence.objects import Array, Constraint, Problem, Trajectory, widened
+from ringfence.objects import Array, Constraint, Problem, Start, Trajectory, widened
 from ringfence.runs import config as configs
 from ringfence.runs import control_config
 from ringfence.runs.control_config import ControlWorld
@@ -33,6 +39,7 @@ from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_world import make_tasks, make_truth, world_versions
 from ringfence.runs.files import json_bytes, read_json, remove_partials, write_folder, write_json
 from ringfence.runs.folder import OnEvent, only_driver, refuse_existing, teller
+from ringfence.runs.ledger import Ledger, arrays_hash
 from ringfence.runs.summary import finite
 from ringfence.solvers.ppo import evaluate
 from ringfence.solvers.ppo_config import PPOConfig
@@ -42,7 +49,7 @@ from ringfence.worlds.replay import trial
 from ringfence.worlds.rollout_checks import check_task
 from ringfence.worlds.rollouts import ContinuousTask
 
-FILE = "transfer.toml"
+FILE, START = "transfer.toml", "start.safetensors"
 #: The last number of the seed path of the episodes that are counted.
 COUNTED = 70
 CONFIDENCE = 0.95
@@ -54,11 +61,14 @@ NOT_SHOWN = "any true cost counts, as the demonstrations are not beside the cons
 @dataclass(frozen=True)
 class Settings:
     """delta: the limit on an episode's cost; episodes: how many are counted afterwards;
-    true_limit: the most that a demonstration truly costs, where that is known."""
+    true_limit: the most that a demonstration truly costs, where that is known; clearance: to be
+    kept from the constraint in training; start: the hash of the policy that this begins from."""
 
     delta: float
     episodes: int = 100
     true_limit: float | None = None
+    clearance: float = 0.0
+    start: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < np.inf:
@@ -116,15 +126,44 @@ def read_task(text: str) -> tuple[ControlWorld, PPOConfig]:
     return world, configs.section(path, document, "ppo", PPOConfig)
 
 
+def own_task(run: Path, name: str | None) -> tuple[ControlWorld, PPOConfig, Start]:
+    """A task of a finished game, with its settings and the policy of the selected iterate."""
+    if not (run / "summary.json").is_file():
+        raise InvalidInput(f"{run}: not finished; 'ringfence resume {run}'")
+    config, summary = control_config.read(run / "config.toml"), read_json(run / "summary.json")
+    tasks: list[str] = summary["tasks"]
+    if name is None and len(tasks) > 1:
+        raise InvalidInput(
+            f"{run}: several tasks ({', '.join(tasks)}); choose one with --task NAME"
+        )
+    k = 0 if name is None else _index(run, tasks, name)
+    if summary["outcome"] != "constraint":
+        raise InvalidInput(f"{run}: no constraint was needed, so there is none to train under")
+    ledger = Ledger(run / "ledger")
+    solution = ledger.get(summary["iterations"][summary["selected"] - 1]["ledger"][k])
+    if solution is None:
+        raise InvalidInput(f"{run}: the selected policy is not in its ledger; play the game again")
+    world = replace(config.world, tasks=config.world.tasks[k : k + 1])
+    ppo = replace(config.ppo, start_share=0.0)  # lam goes on with the policy
+    return world, ppo, solution.policy
+
+
+def _index(run: Path, tasks: list[str], name: str) -> int:
+    if name not in tasks:
+        raise InvalidInput(f"{run}: there is no task {name!r}; it has {', '.join(tasks)}")
+    return tasks.index(name)
+
+
 def saved_folder(place: Path) -> Path:
     """A saved constraint, or that of a run."""
     return place / "constraint" if (place / "constraint").is_dir() else place
 
 
-def create(out: Path, config: TransferConfig, constraint: Path) -> None:
+def create(out: Path, config: TransferConfig, constraint: Path, start: Start | None = None) -> None:
     """A new folder, after all that can be checked before the training."""
     refuse_existing(out)
     c, document = constraint_files.load_document(constraint)
+    tightened(c, config.transfer.clearance)
     (task,) = make_tasks(config.world)
     check_task(task, c.features)
     truth = make_truth(config.world, task.features).c
@@ -135,6 +174,9 @@ def create(out: Path, config: TransferConfig, constraint: Path) -> None:
         trial(task)
     names = ("constraint.json", "weights.safetensors")
     files = {name: (constraint / name).read_bytes() for name in names}
+    if start is not None:
+        config = replace(config, transfer=replace(config.transfer, start=arrays_hash(start)))
+        files[START] = _policy_bytes(start)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_folder(out, {FILE: to_toml(config).encode(), **files})
 
@@ -171,13 +213,14 @@ def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
             tell({"event": "solved", "i": 0, "k": 0, "known": known, "name": name})
 
         solver = ControlSolver(out, config.world, config.ppo, {}, {}, on_record, on_solved)
-        problem = Problem(task, c, config.transfer.delta, None, (config.seed,))
+        kept = tightened(c, config.transfer.clearance)
+        start = read_start(out, config.transfer.start)
+        problem = Problem(task, kept, config.transfer.delta, start, (config.seed,))
         (solution,) = solver([problem])
-        raw = c.raw if config.ppo.augment else _no_augmentation
+        raw = kept.raw if config.ppo.augment else _no_augmentation
         seed = (config.seed, COUNTED)
         episodes = evaluate(task, solution.policy, raw, config.transfer.episodes, seed)
-        weights = {name: np.asarray(a, order="C") for name, a in sorted(solution.policy.items())}
-        policy = {"policy.safetensors": safetensors.numpy.save(weights)}
+        policy = {"policy.safetensors": _policy_bytes(solution.policy)}
         if not (out / "policy").is_dir():
             write_folder(out / "policy", {**policy, "policy.json": _about(config, task, c)})
         summary = {
@@ -187,6 +230,22 @@ def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
         }
         write_json(out / "summary.json", summary)
     return summary
+
+
+def read_start(out: Path, wanted: str) -> Start | None:
+    """The policy that the configuration names, or None if it names none."""
+    if not wanted:
+        return None
+    with reading(out / START):
+        start: Start = safetensors.numpy.load_file(out / START)
+    if arrays_hash(start) != wanted:
+        raise InvalidInput(f"{out / START}: not the policy that {FILE} names; begin a new transfer")
+    return start
+
+
+def _policy_bytes(policy: Start) -> bytes:
+    weights = {name: np.asarray(a, order="C") for name, a in sorted(policy.items())}
+    return safetensors.numpy.save(weights)
 
 
 def _no_augmentation(phi: Array) -> Array:
@@ -202,6 +261,7 @@ def _about(config: TransferConfig, task: ContinuousTask, c: Constraint) -> bytes
             "task": task.name,
             "constraint": c.describe(),
             "delta": config.transfer.delta,
+            "clearance": config.transfer.clearance,
             "seed": config.seed,
             "ppo": asdict(config.ppo),
         }
@@ -222,6 +282,7 @@ def summarise(
         "versions": world_versions(config.world),
         "constraint": {"description": c.describe()},
         "delta": delta,
+        "clearance": config.transfer.clearance,
         "episodes": len(episodes),
         "confidence": CONFIDENCE,
         "length": float(np.mean([len(t) for t in episodes])),

@@ -1,0 +1,135 @@
+"""`ringfence reproduce ... --clearance D`: the selected policies, trained on at a clearance.
+
+A game's learner earns most right at the boundary, and there the demonstrations place it; whoever
+deploys it may want it further inside. Each seed's selected policy is trained on for one more
+iteration's steps under the constraint that its game handed back, moved inwards by the clearance
+(`ringfence transfer RUN --clearance D`); nothing of the game changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from ringfence.constraints.saved import load
+from ringfence.errors import InvalidInput
+from ringfence.progress import control_progress
+from ringfence.runs import control_transfer
+from ringfence.runs.control_transfer import FILE, Settings, TransferConfig, own_task, saved_folder
+from ringfence.runs.files import write_file, write_json
+from ringfence.studies import icl_tables
+from ringfence.studies.icl import Say, Study
+from ringfence.studies.icl_tables import COLUMNS, figures, is_good
+from ringfence.studies.tables import markdown
+from ringfence.studies.trainings import in_words, mean_and_error
+
+#: Of an iteration's columns, those that a policy and a constraint have.
+KEPT = 4
+#: That the policies are judged by.
+EPISODES = 100
+
+Row = dict[str, Any]
+#: The rows of a table by what was judged, and seed.
+Judged = dict[str, dict[int, Row]]
+
+
+def check(study: Study, clearance: float) -> None:
+    """Refuse before the games what could only fail after them."""
+    if not 0 < clearance < inf:
+        raise InvalidInput(f"--clearance must be above 0 and finite, got {clearance}")
+    if study.constraint == "mlp":
+        raise InvalidInput("--clearance is in the units of an inequality; a network has none")
+
+
+def reproduce(study: Study, clearance: float, out: Path, command: str, say: Say) -> None:
+    """Train every seed's policy on, as far as that was not done; its game must be finished."""
+    out.mkdir(parents=True, exist_ok=True)
+    judged: Judged = {"selected in the game": {}, f"the same at a clearance of {clearance:g}": {}}
+    game, deployed = judged.values()
+    for seed in range(study.seeds):
+        say(f"{study.name}, seed {seed}, clearance {clearance:g}")
+        summary = json.loads((study.run(seed) / "summary.json").read_text())
+        found = one(study, clearance, seed)
+        game[seed] = summary["iterations"][summary["selected"] - 1]
+        deployed[seed] = deployed_row(game[seed], found)
+        write_json(out / f"seed-{seed}.json", found)
+        write_file(out / "table.md", page(study, clearance, judged, command).encode())
+
+
+def one(study: Study, clearance: float, seed: int) -> dict[str, Any]:
+    """One seed's summary, from where its training is."""
+    run, place = study.run(seed), trained_on(study, clearance, seed)
+    world, ppo, start = own_task(run, None)
+    words = f"ringfence transfer {run} --clearance {clearance:g} --seed {seed}"
+    settings = Settings(load(run).delta, EPISODES, clearance=clearance)
+    config = TransferConfig(words, seed, world, settings, ppo)
+    if place.exists():
+        refuse_other_settings(place, config)
+    else:
+        control_transfer.create(place, config, saved_folder(run), start)
+    with control_progress() as progress:
+        return control_transfer.drive(place, progress)
+
+
+def trained_on(study: Study, clearance: float, seed: int) -> Path:
+    run = study.run(seed)
+    return run.with_name(f"{run.name}-clearance-{clearance:g}")
+
+
+def refuse_other_settings(place: Path, wanted: TransferConfig) -> None:
+    """A training that was begun with other settings must not count as one of these."""
+    found = control_transfer.read(place / FILE)
+    for part in ("world", "ppo"):
+        different = in_words(asdict(getattr(found, part)), asdict(getattr(wanted, part)))
+        if different:
+            raise InvalidInput(
+                f"{place} was begun with other settings ({different}); move it away to train again"
+            )
+
+
+def deployed_row(selected: Mapping[str, Any], found: Mapping[str, Any]) -> Row:
+    """The selected iteration's row with the figures of the policy that was trained on."""
+    names = ("reward", "length", "true_raw", "true_cost")
+    return {**selected, **{f"learner_{name}_mean": found[name] for name in names}}
+
+
+def page(study: Study, clearance: float, judged: Judged, command: str) -> str:
+    lines = []
+    for name, rows in judged.items():
+        for seed in range(study.seeds):
+            cells = _cells(rows[seed]) if seed in rows else [icl_tables.NOT_RUN] * (KEPT + 1)
+            lines.append([name, str(seed), *cells])
+        lines.append([f"**{name}**", "mean", *_means(rows)])
+    head = ["policy", "seed", *(name for name, _ in COLUMNS[:KEPT]), "good"]
+    truth, steps = study.expert.constraint, study.experiment.steps
+    parts = [
+        f"# {study.experiment.name.capitalize()}: at a clearance of {clearance:g}",
+        f"Made by `{command}`. The policies that the games beside this folder selected, and the "
+        f"same trained on for {steps:,} steps under the constraint that their game handed back, "
+        f"moved inwards by {clearance:g}; limits and other settings as in the game. The constraint "
+        f"and its error are the game's. Truth `{truth}`. Figures of the stochastic policies, over "
+        f"{study.ppo.evaluation_episodes} episodes in the game and {EPISODES} here; means over "
+        "seeds with standard errors. Negative reward gaps: the policy earns more than the experts; "
+        "positive cost gaps: the experts violate more.",
+        markdown(head, lines),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(row: Row) -> list[str]:
+    pairs = zip(figures(row)[:KEPT], COLUMNS[:KEPT], strict=True)
+    return [*(format(v, form) for v, (_, form) in pairs), "yes" if is_good(row) else "no"]
+
+
+def _means(rows: Mapping[int, Row]) -> list[str]:
+    if not rows:
+        return [icl_tables.NOT_RUN] * (KEPT + 1)
+    columns = zip(*(figures(row)[:KEPT] for row in rows.values()), strict=True)
+    pairs = zip(columns, COLUMNS[:KEPT], strict=True)
+    good = sum(is_good(row) for row in rows.values())
+    means = [mean_and_error([v for v in c if v is not None], form) for c, (_, form) in pairs]
+    return [*means, f"{good} of {len(rows)}"]
