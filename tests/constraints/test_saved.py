@@ -118,3 +118,12 @@ def test_rows_per_second(tmp_path: Path, c: Constraint, rows_per_s: float) -> No
 def test_features_that_make_no_sense_are_refused(tmp_path: Path, phi: list, word: str) -> None:
     with pytest.raises(InvalidInput, match=word):
         ringfence.load(saved(tmp_path, LINE))(phi)
+
+
+def test_at_a_clearance_only_the_boundary_is_another(tmp_path: Path) -> None:
+    c = ringfence.load(saved(tmp_path, LINE))
+    careful = c.tightened(0.5)
+    phi = np.array([[0.0, 1.0], [2.0, 3.0]])
+    assert np.allclose(careful.raw(phi), c.raw(phi) + 0.5)
+    assert (careful.delta, careful.interval) == (c.delta, None)
+    assert c.tightened(0.0) is c

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ringfence.constraints import files
+from ringfence.constraints.linear import tightened
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Constraint, Feature
 
@@ -51,6 +52,13 @@ class SavedConstraint:
 
     def describe(self) -> str:
         return self.constraint.describe()
+
+    def tightened(self, clearance: float) -> SavedConstraint:
+        """The same moved inwards, for who is to keep a clearance from it: "speed <= 0.75" at 0.05
+        is "speed <= 0.7". The interval is of what was learned, so there is none."""
+        if not clearance:
+            return self
+        return replace(self, constraint=tightened(self.constraint, clearance), interval=None)
 
     def checked(self, phi: ArrayLike) -> Array:
         """Features as an array [n, d] of finite numbers, or an error that names the feature."""
