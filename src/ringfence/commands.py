@@ -238,19 +238,20 @@ def train(options: Namespace) -> None:
     from ringfence.runs.config import build, read_entries
     from ringfence.solvers.ppo_config import PPOConfig
 
-    constraint = options.constraint
-    if constraint == "truth":
+    if options.constraint == "truth":
         raise InvalidInput(
             f"{options.world} has no truth of its own; state a constraint, such as "
             '--constraint "speed <= 0.75" or --constraint "0.5 x - y <= 0", or none'
         )
+    task = training.make_task(options.world, options.feature, options.horizon)
+    constraint, delta = training.read_constraint(options.constraint, task.features)
     starts = demonstrated_starts(options)
     config = training.TrainConfig(
         command=options.command_line,
         seed=options.seed,
         world=options.world,
         constraint=constraint,
-        delta=20.0 if options.delta is None else options.delta,
+        delta=delta if options.delta is None else options.delta,
         ppo=build(
             "--ppo",
             {

@@ -15,17 +15,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import ringfence
 from ringfence import demos
 from ringfence.cli import main, parser
 from ringfence.commands import demonstrated_starts
+from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
-from ringfence.objects import Trajectory
+from ringfence.objects import Feature, Trajectory
 from ringfence.runs import train
 from ringfence.runs.frames import draw_frames
 from ringfence.runs.train import TrainConfig, create, drive, read
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds.ant import AntTask
+from saved_constraints import random_network
 
 TINY = TrainConfig(
     command="ringfence solve",
@@ -166,6 +169,29 @@ def test_what_can_be_known_is_refused_before_the_first_step(
 def test_the_ant_has_no_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "--world", "ant", "--out", str(tmp_path / "run")]) == 2
     assert "state a constraint" in capsys.readouterr().err
+
+
+def test_a_saved_inequality_is_solved_under_to_the_last_digit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task, folder = AntTask(), str(tmp_path / "saved")
+    c = parse_inequality(f"{1 / 3!r} x - 1e-7 y <= {2 / 3!r}", task.features)
+    ringfence.save(c, folder, delta=7.5)
+    text, delta = train.read_constraint(folder, task.features)
+    again = parse_inequality(text, task.features)
+    assert again.weights.tobytes() == c.weights.tobytes()
+    assert (again.offset, delta) == (c.offset, 7.5)
+    assert train.read_constraint("speed <= 0.75", task.features) == ("speed <= 0.75", 20.0)
+    for name, saved, words in (
+        ("network", random_network(), "'ringfence transfer {} --task FILE.toml'"),
+        ("feet", LinearConstraint((Feature("x", "ft"),), np.ones(1), 1.0), "'x' in ft"),
+        ("other", LinearConstraint((Feature("height", "m"),), np.ones(1), 1.0), "no feature 'hei"),
+    ):
+        place = str(tmp_path / name)
+        ringfence.save(saved, place, delta=1.0)
+        assert main(["solve", "--world", "ant", "--constraint", place, "--out", f"{place}-o"]) == 2
+        assert words.format(place) in capsys.readouterr().err
+        assert not Path(f"{place}-o").exists()
 
 
 def test_a_gymnasium_environment_is_solved_by_the_command(

@@ -57,6 +57,12 @@ class LinearConstraint:
         unit = f" {self.features[0].unit}" if len(self.features) == 1 else ""
         return f"{first}{rest} <= {self.offset:.4g}{unit}"
 
+    def inequality(self) -> str:
+        """All digits, for `parse_inequality` to read this constraint again."""
+        pairs = zip(self.weights, self.features, strict=True)
+        terms = [f"{float(w)!r} {f.name}" for w, f in pairs if w != 0]
+        return f"{' + '.join(terms).replace('+ -', '- ')} <= {float(self.offset)!r}"
+
 
 def tightened(c: Constraint, clearance: float) -> Constraint:
     """c for whoever is to keep a clearance from it, in the units of the inequality's right side:

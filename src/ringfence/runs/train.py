@@ -27,6 +27,7 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
+from ringfence.constraints.saved import load
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature, Problem, Trajectory
 from ringfence.report.topview import top_view
@@ -52,6 +53,7 @@ from ringfence.worlds.rollouts import ContinuousTask
 FILE, STARTS = "solve.toml", "starts.safetensors"
 PICTURED = 8  # episodes in the picture
 UNCONSTRAINED = "none"
+LIMIT = 20.0  # on an episode's cost, where nobody says otherwise
 
 World = Literal["ant", "ant-bullet"]
 #: Before the id, or the "module:function", of a Gymnasium environment.
@@ -171,6 +173,26 @@ def make_problem(config: TrainConfig) -> Problem:
     if not config.delta >= 0:
         raise InvalidInput(f"--delta must be at least 0, got {config.delta}")
     return Problem(task, c, config.delta, start=None, seed=(config.seed,))
+
+
+def read_constraint(spec: str, features: Sequence[Feature]) -> tuple[str, float]:
+    """What --constraint means, as an inequality (or "none"), with the limit it was saved with."""
+    if not Path(spec).is_dir():
+        return spec, LIMIT
+    saved, units = load(spec), {f.name: f.unit for f in features}
+    c = saved.constraint
+    if not isinstance(c, LinearConstraint) or c.activation != "log":
+        raise InvalidInput(
+            f"{spec}: not an inequality ({c.describe()}); train under it with "
+            f"'ringfence transfer {spec} --task FILE.toml'"
+        )
+    for f in c.features:
+        if units.get(f.name, f.unit) != f.unit:
+            raise InvalidInput(
+                f"{spec}: it has {f.name!r} in {f.unit}, this world in {units[f.name]}; bring both "
+                "to one unit"
+            )
+    return c.inequality(), saved.delta
 
 
 def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
