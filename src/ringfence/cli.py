@@ -297,7 +297,10 @@ def _transfer(sub: Any) -> None:
         help="to keep from the constraint, in the units of its right side: 0.05 makes "
         "'speed <= 0.75' 'speed <= 0.7' (default: 0)",
     )
-    words = "of the training (default: as in the file; of the run's own: as of an iteration)"
+    words = (
+        "of the training (default: as in the file; of the run's own: as of an iteration; 0: its "
+        "policy is only told of the clearance)"
+    )
     group.add_argument("--steps", type=int, help=words)
     group.add_argument("--episodes", type=int, default=100, help="counted after the training")
     group.add_argument("--delta", type=float, help="limit on an episode's cost (default: as saved)")

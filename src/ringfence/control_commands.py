@@ -95,7 +95,7 @@ def transfer(options: Namespace) -> None:
         world, ppo = control_transfer.read_task(options.task)
     else:
         world, ppo, start = control_transfer.own_task(options.run, options.task)
-    if options.steps is not None:
+    if options.steps:
         ppo = replace(ppo, env_steps=options.steps)
     folder = control_transfer.saved_folder(options.run)
     saved = load(folder)
@@ -103,6 +103,7 @@ def transfer(options: Namespace) -> None:
         saved.delta if options.delta is None else options.delta,
         options.episodes,
         clearance=options.clearance,
+        train=options.steps != 0,
     )
     config = control_transfer.TransferConfig(
         options.command_line, options.seed, world, settings, ppo

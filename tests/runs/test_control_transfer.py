@@ -221,3 +221,31 @@ def test_a_run_is_trained_on_by_the_command(played: Path, tmp_path: Path, capsys
     assert main(["transfer", str(played), "--clearance", "-1", "--out", str(out / "x")]) == 2
     assert "clearance must be at least 0" in capsys.readouterr().err
     assert not (out / "x").exists()
+
+
+def test_a_policy_is_told_of_a_clearance_without_training(played: Path, tmp_path: Path) -> None:
+    """It stays the same to the byte; what it does depends on what it is told."""
+    world, _, start = own_task(played, None)
+    sees = np.array(start["actor/w0"])
+    sees[-1] = 1.0  # its last input is the constraint's value; so short a game left that at 0
+    raw = []
+    for clearance in (0.0, 0.0, 5.0):
+        out = tmp_path / str(len(raw))
+        config = TransferConfig("", 0, world, Settings(1.0, 2, None, clearance, train=False), PPO)
+        create(out, config, saved_folder(played), {**start, "actor/w0": sees})
+        summary = control_transfer.drive(out, quiet)
+        assert (summary["env_steps"], summary["lam"]) == (0, None)
+        assert (out / "policy" / "policy.safetensors").read_bytes() == (out / START).read_bytes()
+        raw.append(summary["raw"])
+    assert raw[0] == raw[1] != raw[2]
+
+
+def test_what_can_not_be_told_is_refused(played: Path, tmp_path: Path, capsys) -> None:
+    task = ["--task", str(own_cart.write(tmp_path)), "--steps", "0"]
+    assert main(["transfer", str(played), *task, "--out", str(tmp_path / "out")]) == 2
+    assert "--steps 0 needs a policy that there is" in capsys.readouterr().err
+    world, _, start = own_task(played, None)
+    blind = replace(PPO, augment=False)
+    config = TransferConfig("", 0, world, Settings(1.0, 2, clearance=0.1, train=False), blind)
+    with pytest.raises(InvalidInput, match="does not see the constraint's value"):
+        create(tmp_path / "out", config, saved_folder(played), start)

@@ -183,26 +183,29 @@ def test_choices_are_compared_over_all_games(tmp_path: Path) -> None:
     assert "| velocity | 1 | 1.100, -2.0, 1 | 0.900, 20.0, 0 | 1.000, 9.0, 0.5 |" in text
 
 
-def test_selected_policies_are_trained_on_at_a_clearance(tmp_path: Path) -> None:
+def test_selected_policies_are_told_of_a_clearance_and_trained_on(tmp_path: Path) -> None:
     study, out = tiny(icl.VELOCITY), tmp_path / "results"
     icl.reproduce(study, out, "ringfence reproduce velocity", lambda text: None)
     game = json.loads((out / "seed-0.json").read_text())
     words = ("ringfence reproduce velocity --clearance 0.1", lambda text: None)
     clearance.reproduce(study, 0.1, out / "inside", *words)
-    found = json.loads((out / "inside" / "seed-0.json").read_text())
     best = game["iterations"][game["selected"] - 1]
-    assert found["constraint"]["description"] == best["constraint"]["description"]
-    assert (found["clearance"], found["env_steps"]) == (0.1, 512)
-    error, gained = best["constraint_error"], best["expert_reward_mean"] - found["reward"]
-    raw = best["expert_true_raw_mean"] - found["true_raw"]
-    text = (out / "inside" / "table.md").read_text()
-    line = f"| the same at a clearance of 0.1 | 0 | {error:.4f} | {gained:.1f} | {raw:.1f} |"
-    assert line in text
+    error, text = best["constraint_error"], (out / "inside" / "table.md").read_text()
     assert f"| selected in the game | 0 | {error:.4f} |" in text
+    for name, file, steps in (
+        ("the same, told of 0.1", "told", 0),
+        ("and trained on", "trained", 512),
+    ):
+        found = json.loads((out / "inside" / f"{file}-0.json").read_text())
+        assert found["constraint"]["description"] == best["constraint"]["description"]
+        assert (found["clearance"], found["env_steps"]) == (0.1, steps)
+        gained = best["expert_reward_mean"] - found["reward"]
+        raw = best["expert_true_raw_mean"] - found["true_raw"]
+        assert f"| {name} | 0 | {error:.4f} | {gained:.1f} | {raw:.1f} |" in text
     assert json.loads((out / "seed-0.json").read_text()) == game
     clearance.reproduce(study, 0.1, out / "inside", *words)  # nothing is trained again
     assert (out / "inside" / "table.md").read_text() == text
-    place = clearance.trained_on(study, 0.1, 0) / "transfer.toml"
+    place = clearance.folder(study, 0.1, 0, train=True) / "transfer.toml"
     place.write_text(place.read_text().replace("passes = 1\n", "passes = 2\n"))
     with pytest.raises(InvalidInput, match=r"other settings \(passes: 2, now 1\)"):
         clearance.reproduce(study, 0.1, out / "inside", *words)
@@ -212,6 +215,8 @@ def test_a_clearance_that_could_only_fail_after_the_games_is_refused() -> None:
     study = icl.Study("ant", icl.VELOCITY, constraint="mlp", full_state=True)
     with pytest.raises(InvalidInput, match="a network has none"):
         clearance.check(study, 0.1)
+    with pytest.raises(InvalidInput, match="see the constraint's value"):
+        clearance.check(replace(study, constraint="", own={"augment": False}), 0.1)
     for wrong in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(InvalidInput, match="must be above 0 and finite"):
             clearance.check(replace(study, constraint=""), wrong)

@@ -62,13 +62,15 @@ NOT_SHOWN = "any true cost counts, as the demonstrations are not beside the cons
 class Settings:
     """delta: the limit on an episode's cost; episodes: how many are counted afterwards;
     true_limit: the most that a demonstration truly costs, where that is known; clearance: to be
-    kept from the constraint in training; start: the hash of the policy that this begins from."""
+    kept from the constraint; start: the hash of the policy that training begins from; train:
+    without it that policy is only told of the clearance, by its input of the constraint's value."""
 
     delta: float
     episodes: int = 100
     true_limit: float | None = None
     clearance: float = 0.0
     start: str = ""
+    train: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < np.inf:
@@ -164,6 +166,8 @@ def create(out: Path, config: TransferConfig, constraint: Path, start: Start | N
     refuse_existing(out)
     c, document = constraint_files.load_document(constraint)
     tightened(c, config.transfer.clearance)
+    if not config.transfer.train:
+        require_policy(config, start)
     (task,) = make_tasks(config.world)
     check_task(task, c.features)
     truth = make_truth(config.world, task.features).c
@@ -179,6 +183,16 @@ def create(out: Path, config: TransferConfig, constraint: Path, start: Start | N
         files[START] = _policy_bytes(start)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_folder(out, {FILE: to_toml(config).encode(), **files})
+
+
+def require_policy(config: TransferConfig, start: Start | None) -> None:
+    if start is None:
+        raise InvalidInput("--steps 0 needs a policy that there is: leave --task FILE.toml out")
+    if config.transfer.clearance and not config.ppo.augment:
+        raise InvalidInput(
+            "this policy does not see the constraint's value (augment = false), so it can't keep a "
+            "clearance untrained: give --steps"
+        )
 
 
 def costliest(run: Path, provenance: Mapping[str, Any], truth: Constraint) -> float | None:
@@ -203,7 +217,7 @@ def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
     with only_driver(out):
         remove_partials(out)
         tell = teller(out, on_event)
-        steps = config.ppo.env_steps
+        steps = config.ppo.env_steps if config.transfer.train else 0
         tell({"event": "start", "what": "transfer", "tasks": 1, "iterations": 0, "steps": steps})
 
         def on_record(problem: Problem, record: Record) -> None:
@@ -215,19 +229,20 @@ def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
         solver = ControlSolver(out, config.world, config.ppo, {}, {}, on_record, on_solved)
         kept = tightened(c, config.transfer.clearance)
         start = read_start(out, config.transfer.start)
-        problem = Problem(task, kept, config.transfer.delta, start, (config.seed,))
-        (solution,) = solver([problem])
+        if config.transfer.train:
+            problem = Problem(task, kept, config.transfer.delta, start, (config.seed,))
+            (solution,) = solver([problem])
+            policy, lam, steps = solution.policy, finite(solution.lam), solution.env_steps
+        else:
+            assert start is not None  # see `create`
+            policy, lam, steps = start, None, 0
         raw = kept.raw if config.ppo.augment else _no_augmentation
         seed = (config.seed, COUNTED)
-        episodes = evaluate(task, solution.policy, raw, config.transfer.episodes, seed)
-        policy = {"policy.safetensors": _policy_bytes(solution.policy)}
+        episodes = evaluate(task, policy, raw, config.transfer.episodes, seed)
+        weights = {"policy.safetensors": _policy_bytes(policy)}
         if not (out / "policy").is_dir():
-            write_folder(out / "policy", {**policy, "policy.json": _about(config, task, c)})
-        summary = {
-            **summarise(config, task, c, episodes),
-            "lam": finite(solution.lam),
-            "env_steps": solution.env_steps,
-        }
+            write_folder(out / "policy", {**weights, "policy.json": _about(config, task, c)})
+        summary = {**summarise(config, task, c, episodes), "lam": lam, "env_steps": steps}
         write_json(out / "summary.json", summary)
     return summary
 

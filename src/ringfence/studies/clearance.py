@@ -1,9 +1,9 @@
-"""`ringfence reproduce ... --clearance D`: the selected policies, trained on at a clearance.
+"""`ringfence reproduce ... --clearance D`: the selected policies at a clearance.
 
-A game's learner earns most right at the boundary, and there the demonstrations place it; whoever
-deploys it may want it further inside. Each seed's selected policy is trained on for one more
-iteration's steps under the constraint that its game handed back, moved inwards by the clearance
-(`ringfence transfer RUN --clearance D`); nothing of the game changes.
+A learner earns most right at the boundary; whoever deploys it may want it further inside. Each
+seed's selected policy is told that the constraint that its game handed back lies further in (it
+sees the constraint's value), and from there trained on for one more iteration's steps (`ringfence
+transfer RUN --clearance D`, first with `--steps 0`). Nothing of the game changes.
 """
 
 from __future__ import annotations
@@ -43,29 +43,34 @@ def check(study: Study, clearance: float) -> None:
         raise InvalidInput(f"--clearance must be above 0 and finite, got {clearance}")
     if study.constraint == "mlp":
         raise InvalidInput("--clearance is in the units of an inequality; a network has none")
+    if study.own.get("augment") is False:
+        raise InvalidInput("--clearance needs policies that see the constraint's value: augment")
 
 
 def reproduce(study: Study, clearance: float, out: Path, command: str, say: Say) -> None:
     """Train every seed's policy on, as far as that was not done; its game must be finished."""
     out.mkdir(parents=True, exist_ok=True)
-    judged: Judged = {"selected in the game": {}, f"the same at a clearance of {clearance:g}": {}}
-    game, deployed = judged.values()
+    names = ("selected in the game", f"the same, told of {clearance:g}", "and trained on")
+    judged: Judged = {name: {} for name in names}
+    game, told, trained = judged.values()
     for seed in range(study.seeds):
         say(f"{study.name}, seed {seed}, clearance {clearance:g}")
         summary = json.loads((study.run(seed) / "summary.json").read_text())
-        found = one(study, clearance, seed)
         game[seed] = summary["iterations"][summary["selected"] - 1]
-        deployed[seed] = deployed_row(game[seed], found)
-        write_json(out / f"seed-{seed}.json", found)
+        for rows, train in ((told, False), (trained, True)):
+            found = one(study, clearance, seed, train)
+            rows[seed] = deployed_row(game[seed], found)
+            write_json(out / f"{'trained' if train else 'told'}-{seed}.json", found)
         write_file(out / "table.md", page(study, clearance, judged, command).encode())
 
 
-def one(study: Study, clearance: float, seed: int) -> dict[str, Any]:
+def one(study: Study, clearance: float, seed: int, train: bool) -> dict[str, Any]:
     """One seed's summary, from where its training is."""
-    run, place = study.run(seed), trained_on(study, clearance, seed)
+    run, place = study.run(seed), folder(study, clearance, seed, train)
     world, ppo, start = own_task(run, None)
     words = f"ringfence transfer {run} --clearance {clearance:g} --seed {seed}"
-    settings = Settings(load(run).delta, EPISODES, clearance=clearance)
+    words += "" if train else " --steps 0"
+    settings = Settings(load(run).delta, EPISODES, clearance=clearance, train=train)
     config = TransferConfig(words, seed, world, settings, ppo)
     if place.exists():
         refuse_other_settings(place, config)
@@ -75,9 +80,9 @@ def one(study: Study, clearance: float, seed: int) -> dict[str, Any]:
         return control_transfer.drive(place, progress)
 
 
-def trained_on(study: Study, clearance: float, seed: int) -> Path:
+def folder(study: Study, clearance: float, seed: int, train: bool) -> Path:
     run = study.run(seed)
-    return run.with_name(f"{run.name}-clearance-{clearance:g}")
+    return run.with_name(f"{run.name}-clearance-{clearance:g}{'' if train else '-told'}")
 
 
 def refuse_other_settings(place: Path, wanted: TransferConfig) -> None:
@@ -92,7 +97,7 @@ def refuse_other_settings(place: Path, wanted: TransferConfig) -> None:
 
 
 def deployed_row(selected: Mapping[str, Any], found: Mapping[str, Any]) -> Row:
-    """The selected iteration's row with the figures of the policy that was trained on."""
+    """The selected iteration's row with the figures of its policy at the clearance."""
     names = ("reward", "length", "true_raw", "true_cost")
     return {**selected, **{f"learner_{name}_mean": found[name] for name in names}}
 
@@ -108,10 +113,11 @@ def page(study: Study, clearance: float, judged: Judged, command: str) -> str:
     truth, steps = study.expert.constraint, study.experiment.steps
     parts = [
         f"# {study.experiment.name.capitalize()}: at a clearance of {clearance:g}",
-        f"Made by `{command}`. The policies that the games beside this folder selected, and the "
-        f"same trained on for {steps:,} steps under the constraint that their game handed back, "
-        f"moved inwards by {clearance:g}; limits and other settings as in the game. The constraint "
-        f"and its error are the game's. Truth `{truth}`. Figures of the stochastic policies, over "
+        f"Made by `{command}`. The policies that the games beside this folder selected; the same "
+        f"where their input, the value of the constraint that their game handed back, is of that "
+        f"constraint moved inwards by {clearance:g}, without any training; and trained on under it "
+        f"for {steps:,} steps, with limits and other settings as in the game. The constraint and "
+        f"its error are the game's. Truth `{truth}`. Figures of the stochastic policies, over "
         f"{study.ppo.evaluation_episodes} episodes in the game and {EPISODES} here; means over "
         "seeds with standard errors. Negative reward gaps: the policy earns more than the experts; "
         "positive cost gaps: the experts violate more.",
