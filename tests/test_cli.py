@@ -398,6 +398,21 @@ def test_interrupt_names_a_run_that_nobody_named(tmp_path, monkeypatch, capsys) 
         assert err.endswith(f"ringfence: stopped; go on with 'ringfence resume {run}'\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "stopped"),
+    [
+        (["demos", "make", "--out", "demos"], "ringfence.experts.make_demonstrations"),
+        (["reproduce", "grid"], "ringfence.studies.tables.grid"),
+    ],
+)
+def test_what_keeps_its_parts_says_so(tmp_path, monkeypatch, capsys, words, stopped) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(stopped, interrupt)
+    code, _, err = ask(capsys, *words)
+    assert code == 130
+    assert err.endswith("ringfence: stopped; the same command goes on from what is done\n")
+
+
 def test_hints_name_the_command_as_it_was_called(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RINGFENCE_COMMAND", "python3 start.py")

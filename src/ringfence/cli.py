@@ -70,9 +70,11 @@ def as_called(hint: str) -> str:
 
 
 def way_on(options: argparse.Namespace) -> str:
-    """How to go on with the run that a stopped command left, if it left one."""
+    """How to go on with what a stopped command left, if it left something."""
     from ringfence.runs.folder import is_run
 
+    if options.function in (commands.demos_make, commands_reproduce.reproduce):
+        return "; the same command goes on from what is done"
     run = options.out if "out" in options else getattr(options, "run", None)
     return f"; go on with 'ringfence resume {run}'" if run and is_run(run) else ""
 
