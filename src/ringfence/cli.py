@@ -410,7 +410,8 @@ def _icl_study(one: Parser) -> None:
     group.add_argument(
         "--clearance",
         type=float,
-        help="train the selected policies on, at this clearance from the constraint (see transfer)",
+        help="then the selected policies at this clearance from the constraint, told of it and "
+        "trained on (see transfer)",
     )
     _ppo(group, "velocity, position, noisy")
     _solves(group)

@@ -154,6 +154,8 @@ class ControlProgress:
                 self.line.print(f"{event['failed']} failed demonstration(s) left out")
         elif kind == "cloning":
             self.line.print("cloning the demonstrators")
+        elif kind == "counting":
+            self.line.print(f"counting violations in {event['episodes']} episodes")
         elif kind == "update":
             self.update(event)
         elif kind == "solved":

@@ -237,8 +237,9 @@ def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
             assert start is not None  # see `create`
             policy, lam, steps = start, None, 0
         raw = kept.raw if config.ppo.augment else _no_augmentation
-        seed = (config.seed, COUNTED)
-        episodes = evaluate(task, policy, raw, config.transfer.episodes, seed)
+        seed, count = (config.seed, COUNTED), config.transfer.episodes
+        tell({"event": "counting", "episodes": count})
+        episodes = evaluate(task, policy, raw, count, seed)
         weights = {"policy.safetensors": _policy_bytes(policy)}
         if not (out / "policy").is_dir():
             write_folder(out / "policy", {**weights, "policy.json": _about(config, task, c)})
