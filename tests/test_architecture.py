@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "identifiability": {"errors", "objects"},
     "intervals": {"errors"},
     "violations": {"errors", "intervals"},
+    "policies": {"disk", "errors", "objects", "worlds.rollouts"},
     "use": {"errors", "objects", "constraints.saved", "violations", "worlds.sources"},
 }
 

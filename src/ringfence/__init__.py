@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ringfence.game import Record, Rules, play
     from ringfence.objects import Behaviour, J, Problem, Solution, behaviour_of
     from ringfence.own import check_file, learn_file
+    from ringfence.policies import SavedPolicy, load_policy
     from ringfence.selection import select
     from ringfence.solvers.lp import LPSolver
     from ringfence.solvers.soft import SoftSolver
@@ -44,6 +45,7 @@ _HOME = {
     "Regression": "constraints.player",
     "Rules": "game",
     "SavedConstraint": "constraints.saved",
+    "SavedPolicy": "policies",
     "SoftSolver": "solvers.soft",
     "Solution": "objects",
     "TableClass": "constraints.classes",
@@ -56,6 +58,7 @@ _HOME = {
     "ftrl": "constraints.player",
     "learn_file": "own",
     "load": "constraints.saved",
+    "load_policy": "policies",
     "make_demonstrations": "experts",
     "maze": "worlds.grid",
     "play": "game",
@@ -82,6 +85,7 @@ __all__ = [
     "Regression",
     "Rules",
     "SavedConstraint",
+    "SavedPolicy",
     "SoftSolver",
     "Solution",
     "TableClass",
@@ -94,6 +98,7 @@ __all__ = [
     "ftrl",
     "learn_file",
     "load",
+    "load_policy",
     "make_demonstrations",
     "maze",
     "play",

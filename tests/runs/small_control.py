@@ -63,6 +63,7 @@ def quiet(event: dict) -> None:
 def result(run: Path) -> dict[str, bytes]:
     """The bytes that must not depend on how a run came to its end."""
     names = ["summary.json", "config.toml"]
-    for pattern in ("constraint/*", "constraints/*/*", "start/*", "ledger/*/*", "episodes/*/*"):
+    parts = ("constraint/*", "constraints/*/*", "policy/*", "start/*", "ledger/*/*", "episodes/*/*")
+    for pattern in parts:
         names += sorted(str(p.relative_to(run)) for p in run.glob(pattern))
     return {name: (run / name).read_bytes() for name in names}

@@ -33,6 +33,7 @@ from ringfence.runs.control_transfer import (
     violations,
 )
 from ringfence.runs.control_world import make_tasks
+from ringfence.runs.ledger import Ledger
 from ringfence.solvers.ppo_config import PPOConfig
 
 SPEED = LinearConstraint((Feature("speed", "m/s"),), np.ones(1), 1.0)
@@ -171,8 +172,7 @@ def test_the_clearance_is_kept_in_training_and_not_counted(played: Path, tmp_pat
     assert kept["constraint"] == plain["constraint"]
     assert kept["lam"] > plain["lam"]
     assert kept["cost"] < 30 * np.log1p(10.0)  # by the learned one; by that moved 138 a step of 30
-    about = json.loads((further / "policy" / "policy.json").read_text())
-    assert about["clearance"] == 100.0
+    assert ringfence.load_policy(further).about["clearance"] == 100.0
 
 
 def test_another_start_than_the_configurations_is_refused(played: Path, tmp_path: Path) -> None:
@@ -249,3 +249,28 @@ def test_what_can_not_be_told_is_refused(played: Path, tmp_path: Path, capsys) -
     config = TransferConfig("", 0, world, Settings(1.0, 2, clearance=0.1, train=False), blind)
     with pytest.raises(InvalidInput, match="does not see the constraint's value"):
         create(tmp_path / "out", config, saved_folder(played), start)
+
+
+def test_a_game_of_two_tasks_hands_back_two_policies(tmp_path: Path, capsys) -> None:
+    two = 'steps = 50\ntasks = [{ name = "a" }, { name = "b", kwargs = { pay = 2.0 } }]'
+    text = own_cart.TOML.replace("steps = 50", two, 1).replace(
+        "[game]", '[game]\nmethod = "mt-icl"'
+    )
+    text = text.replace('path = "logs.npz"', 'paths = { a = "logs.npz", b = "logs.npz" }')
+    path, run = own_cart.write(tmp_path, text, rewards=None), tmp_path / "run"
+    assert main(["learn", str(path), "--out", str(run)]) == 0
+    summary = json.loads((run / "summary.json").read_text())
+    best = summary["iterations"][summary["selected"] - 1]
+    for k, name in enumerate(("a", "b")):
+        solution = Ledger(run / "ledger").get(best["ledger"][k])
+        assert solution is not None
+        policy = ringfence.load_policy(run, name)
+        assert policy.about["constraint"] == best["constraint"]["description"]
+        for key, array in solution.policy.items():
+            assert policy.arrays[key].tobytes() == np.asarray(array).tobytes()
+        assert policy.act([0.5]).shape == (1,)
+    assert main(["transfer", str(run), "--steps", "0", "--out", str(tmp_path / "t")]) == 2
+    assert "several tasks (a, b); choose one with --task NAME" in capsys.readouterr().err
+    words = ["--task", "b", "--steps", "0", "--episodes", "2", "--out", str(tmp_path / "t")]
+    assert main(["transfer", str(run), *words]) == 0
+    assert ringfence.load_policy(tmp_path / "t").about["task"] == "b"

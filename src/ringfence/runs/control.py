@@ -6,6 +6,7 @@ touched by `control_summary`, after the learning step, to add columns to the rep
     run/start/       the cloned policies that every solve begins from
         checkpoints/ of the solve that is under way
         ledger/      finished solves      episodes/  some of their episodes, for pictures
+        policy/      of the selected iterate; policy/0, policy/1, .. where there are several tasks
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
+from ringfence import policies
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.player import Begun, ConstraintPlayer
@@ -221,6 +223,7 @@ class _Drive:
         )
         c = records[chosen.i - 1].c
         self.save(self.run / "constraint", c, chosen.i, interval)
+        self.save_policies(records[chosen.i - 1])
         self.tell({"event": "selected", "i": chosen.i, "description": c.describe()})
         probe = None if free is None else self.probe(free)
         return self.finish(
@@ -340,6 +343,22 @@ class _Drive:
         delta = max(J(pi_E, c) for pi_E in self.sides.train)
         pairs = None if interval is None else interval["parameters"]
         write_folder(place, constraint_files.to_bytes(c, delta, provenance, pairs))
+
+    def save_policies(self, record: Record) -> None:
+        """The selected iterate's policies: in policy/, where there are several in policy/0, .."""
+        tasks, place = self.sides.tasks, self.run / "policy"
+        about = {
+            "world": self.config.world.name,
+            "constraint": record.c.describe(),
+            "iteration": record.i,
+            "seed": self.config.seed,
+            "ppo": asdict(self.config.ppo),
+        }
+        for k, (task, pi, delta) in enumerate(
+            zip(tasks, record.solutions, record.deltas, strict=True)
+        ):
+            files = policies.to_bytes(pi.policy, task, {**about, "delta": delta})
+            write_folder(place / str(k) if len(tasks) > 1 else place, files)
 
 
 def follow(carry: str, cloned: Start | None, last: Solution | None) -> Start | None:

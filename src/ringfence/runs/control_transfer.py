@@ -26,6 +26,7 @@ import numpy as np
 import safetensors.numpy
 
 from ringfence import demos as demonstrations
+from ringfence import policies
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import tightened
 from ringfence.disk import reading
@@ -37,7 +38,7 @@ from ringfence.runs import control_config
 from ringfence.runs.control_config import ControlWorld
 from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_world import make_tasks, make_truth, world_versions
-from ringfence.runs.files import json_bytes, read_json, remove_partials, write_folder, write_json
+from ringfence.runs.files import read_json, remove_partials, write_folder, write_json
 from ringfence.runs.folder import OnEvent, only_driver, refuse_existing, teller
 from ringfence.runs.ledger import Ledger, arrays_hash
 from ringfence.runs.summary import finite
@@ -180,7 +181,7 @@ def create(out: Path, config: TransferConfig, constraint: Path, start: Start | N
     files = {name: (constraint / name).read_bytes() for name in names}
     if start is not None:
         config = replace(config, transfer=replace(config.transfer, start=arrays_hash(start)))
-        files[START] = _policy_bytes(start)
+        files[START] = policies.policy_bytes(start)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_folder(out, {FILE: to_toml(config).encode(), **files})
 
@@ -240,9 +241,7 @@ def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
         seed, count = (config.seed, COUNTED), config.transfer.episodes
         tell({"event": "counting", "episodes": count})
         episodes = evaluate(task, policy, raw, count, seed)
-        weights = {"policy.safetensors": _policy_bytes(policy)}
-        if not (out / "policy").is_dir():
-            write_folder(out / "policy", {**weights, "policy.json": _about(config, task, c)})
+        write_folder(out / "policy", policies.to_bytes(policy, task, _about(config, c)))
         summary = {**summarise(config, task, c, episodes), "lam": lam, "env_steps": steps}
         write_json(out / "summary.json", summary)
     return summary
@@ -259,29 +258,20 @@ def read_start(out: Path, wanted: str) -> Start | None:
     return start
 
 
-def _policy_bytes(policy: Start) -> bytes:
-    weights = {name: np.asarray(a, order="C") for name, a in sorted(policy.items())}
-    return safetensors.numpy.save(weights)
-
-
 def _no_augmentation(phi: Array) -> Array:
     return np.zeros(len(phi))
 
 
-def _about(config: TransferConfig, task: ContinuousTask, c: Constraint) -> bytes:
-    """policy.json: what the policy was trained for."""
-    return json_bytes(
-        {
-            "schema": 1,
-            "world": config.world.name,
-            "task": task.name,
-            "constraint": c.describe(),
-            "delta": config.transfer.delta,
-            "clearance": config.transfer.clearance,
-            "seed": config.seed,
-            "ppo": asdict(config.ppo),
-        }
-    )
+def _about(config: TransferConfig, c: Constraint) -> dict[str, Any]:
+    """What the policy was trained for."""
+    return {
+        "world": config.world.name,
+        "constraint": c.describe(),
+        "delta": config.transfer.delta,
+        "clearance": config.transfer.clearance,
+        "seed": config.seed,
+        "ppo": asdict(config.ppo),
+    }
 
 
 def summarise(

@@ -20,12 +20,13 @@ from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
+from ringfence import policies
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.constraints.saved import load
 from ringfence.errors import InvalidInput
@@ -231,7 +232,8 @@ def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
         "stochastic": figures_of(result.stochastic, c),
         "deterministic": figures_of(result.deterministic, c),
     }
-    write_policy(run / "policy", config, result)
+    task = cast(ContinuousTask, problem.task)
+    write_folder(run / "policy", policy_files(config, task, result))
     write_file(run / "curves.csv", curves(result.records))
     if {"x", "y"} <= {f.name for f in c.features}:
         title = f"{config.world}, {config.constraint}"
@@ -289,20 +291,16 @@ def figures_of(trajectories: Sequence[Trajectory], c: LinearConstraint) -> dict[
     }
 
 
-def write_policy(folder: Path, config: TrainConfig, result: Result) -> None:
-    arrays = {name: np.asarray(a, order="C") for name, a in result.solution.policy.items()}
-    document = {
-        "schema": 1,
+def policy_files(config: TrainConfig, task: ContinuousTask, result: Result) -> dict[str, bytes]:
+    about = {
         "world": config.world,
         "features": list(config.features),
         "constraint": config.constraint,
         "delta": config.delta,
         "seed": config.seed,
         "ppo": asdict(config.ppo),
-        "arrays": {name: list(array.shape) for name, array in arrays.items()},
     }
-    files = {"policy.safetensors": safetensors.numpy.save(arrays)}
-    write_folder(folder, {**files, "policy.json": json_bytes(document)})
+    return policies.to_bytes(result.solution.policy, task, about)
 
 
 def curves(records: Sequence[Record]) -> bytes:
