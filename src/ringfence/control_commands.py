@@ -26,7 +26,7 @@ from ringfence.runs.control_config import (
     read_user,
     solve_settings,
 )
-from ringfence.runs.control_demos import ExpertSettings, load_policy, roll_out, train_experts
+from ringfence.runs.control_demos import ExpertSettings, read_weights, roll_out, train_experts
 from ringfence.runs.folder import refuse_existing
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds import named
@@ -270,7 +270,7 @@ def make(
 ) -> demos.Demonstrations:
     """Demonstrations in `out`; the expert's training is beside it, as `out`-expert."""
     if policy is not None:
-        policies = [load_policy(policy)]
+        policies = [read_weights(policy)]
     else:
         with control_progress() as progress:
             folder = out.with_name(f"{out.name}-expert")

@@ -16,7 +16,7 @@ from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.runs.control_config import ControlWorld
 from ringfence.runs.control_demos import (
     ExpertSettings,
-    load_policy,
+    read_weights,
     roll_out,
     train_experts,
     truth_of,
@@ -110,4 +110,4 @@ def test_a_truth_and_a_fitting_policy_are_needed(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="trained on another world"):
         roll_out(WORLD, SETTINGS, [wrong])
     with pytest.raises(InvalidInput, match="no policy"):
-        load_policy(tmp_path)
+        read_weights(tmp_path)

@@ -99,7 +99,7 @@ def train_experts(
         return [dict(solution.policy) for solution in solver(problems)]
 
 
-def load_policy(folder: Path) -> dict[str, NDArray[Any]]:
+def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
     """The policy of a finished `ringfence solve` run."""
     path = folder / "policy" / "policy.safetensors"
     if not path.is_file():

@@ -8,7 +8,7 @@ import numpy as np
 
 from ringfence.report.frames import strip
 from ringfence.runs import train
-from ringfence.runs.control_demos import load_policy
+from ringfence.runs.control_demos import read_weights
 from ringfence.runs.files import write_file
 from ringfence.solvers.ppo import evaluate
 from ringfence.worlds.ant import AntTask
@@ -27,7 +27,7 @@ def draw_frames(run: Path) -> str:
     if path.is_file():
         return f"frames: {path}"
     problem, task = train.make_problem(config), AntTask()
-    policy = load_policy(run)
+    policy = read_weights(run)
     (episode,) = evaluate(task, policy, problem.constraint.raw, 1, (config.seed, PICTURE))
     at = np.linspace(0, len(episode) - 1, FRAMES).round().astype(int)
     pictures = draw(task.states_of(episode)[at])

@@ -19,7 +19,7 @@ from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array
 from ringfence.report.training import Course, courses_figure
-from ringfence.runs.control_demos import load_policy
+from ringfence.runs.control_demos import read_weights
 from ringfence.runs.files import write_file, write_json
 from ringfence.runs.train import UNCONSTRAINED, World, figures_of, make_task
 from ringfence.solvers.ppo import evaluate, no_augmentation
@@ -184,7 +184,7 @@ def judge_run(training: Training, study: Study, say: Say) -> None:
     """An unconstrained policy under the constraints, once, beside its summary."""
     path = training.run / "judged.json"
     if not path.is_file():
-        policy = load_policy(training.run)
+        policy = read_weights(training.run)
         write_json(path, judge(make_task(study.world), policy, study.ppo, say, KINDS))
 
 

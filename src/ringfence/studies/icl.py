@@ -30,7 +30,7 @@ from ringfence.runs.control_config import (
     ControlGame,
     ControlWorld,
 )
-from ringfence.runs.control_demos import ExpertSettings, load_policy, roll_out
+from ringfence.runs.control_demos import ExpertSettings, read_weights, roll_out
 from ringfence.runs.files import write_json
 from ringfence.runs.train import World
 from ringfence.solvers.ppo_config import PPOConfig
@@ -255,7 +255,7 @@ def demonstrations(study: Study, seed: int, say: Say) -> Demonstrations:
             keep_saturated=experiment.saturated if study.saturated else None,
             seed=seed,
         )
-        demos.save(roll_out(world_of(study), made, [load_policy(policy)], say), folder)
+        demos.save(roll_out(world_of(study), made, [read_weights(policy)], say), folder)
     return demos.load(folder)
 
 

@@ -16,7 +16,7 @@ from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array
 from ringfence.report.training import Course, Panel, comparison_figure
-from ringfence.runs.control_demos import load_policy
+from ringfence.runs.control_demos import read_weights
 from ringfence.runs.files import write_file, write_json
 from ringfence.runs.train import starts_hash
 from ringfence.solvers.ppo import evaluate
@@ -89,7 +89,7 @@ def reproduce(
 def demonstrated_states(expert: Training, resets: Resets) -> Array:
     """All states of fresh stochastic episodes of a finished expert, [n, 29]."""
     task = AntTask()
-    policy = load_policy(expert.run)
+    policy = read_weights(expert.run)
     raw = parse_inequality(expert.summary["constraint"]["description"], task.features).raw
     seed = (int(expert.summary["seed"]), DEMONSTRATE)
     episodes = evaluate(task, policy, raw, resets.episodes, seed)
