@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import html
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -269,6 +271,13 @@ def test_a_game_of_two_tasks_hands_back_two_policies(tmp_path: Path, capsys) -> 
         for key, array in solution.policy.items():
             assert policy.arrays[key].tobytes() == np.asarray(array).tobytes()
         assert policy.act([0.5]).shape == (1,)
+    code = re.search(r'id="use".*?<pre[^>]*>(.*?)</pre>', (run / "report.html").read_text(), re.S)
+    assert code is not None
+    names: dict = {"env": own_cart.make_cart()}
+    exec(html.unescape(code[1]).replace("RUN", str(run)), names)  # what the page says works
+    assert np.array_equal(
+        names["action"], ringfence.load_policy(run, "a").act(names["observation"])
+    )
     assert main(["transfer", str(run), "--steps", "0", "--out", str(tmp_path / "t")]) == 2
     assert "several tasks (a, b); choose one with --task NAME" in capsys.readouterr().err
     words = ["--task", "b", "--steps", "0", "--episodes", "2", "--out", str(tmp_path / "t")]

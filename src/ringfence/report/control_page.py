@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,7 +74,8 @@ def render(run: ControlRun) -> str:
     s = run.summary
     if s["outcome"] != "constraint":
         return document(f"{s['world']}: no constraint needed", [_nothing(run), _reproduce(run)])
-    body = [_head(run), _explorer(run), _course(run), _open(run), _choices(run), _reproduce(run)]
+    story = [_head(run), _explorer(run), _course(run), _open(run), _choices(run)]
+    body = [*story, _use(run), _reproduce(run)]
     title = f"{s['world']}: {run.best['constraint']['description']}"
     return document(title, body, data_block("data", {"selected": s["selected"]}), SCRIPT)
 
@@ -327,6 +329,32 @@ def _choices(run: ControlRun) -> Markup:
     note = "The first row is what the run hands out; it was chosen without the truth."
     return section("Which iterate", tag("p", note, class_="muted"), table(head, rows),
                    name="choices")  # fmt: skip
+
+
+#: What a reader can paste; RUN is the run's folder.
+USE = """\
+import ringfence as rf
+
+c = rf.load("RUN")  # {description}; the demonstrations cost {delta:.4g} an episode
+env = rf.ConstraintCost(env, c)  # info["cost"] and info["cost_raw"], from {features}
+policy = rf.load_policy("RUN"{task})
+
+observation, info = env.reset()
+action = policy.act(observation, info.get("cost_raw", 0.0))  # and so on after each step"""
+
+
+def _use(run: ControlRun) -> Markup:
+    s, best = run.summary, run.best
+    tasks, cost = s["tasks"], max(best["expert_cost"])
+    code = USE.format(
+        description=best["constraint"]["description"],
+        delta=cost,
+        features=", ".join(s["used"]) if len(s["used"]) < 5 else f"{len(s['used'])} features",
+        task=f", {json.dumps(tasks[0])}" if len(tasks) > 1 else "",
+    )
+    words = "The constraint and the selected policy work in any Gymnasium environment with these "
+    words += "features in its info. RUN is the folder of this run."
+    return section("Use it", tag("p", words), tag("pre", code, class_="card"), name="use")
 
 
 def _reproduce(run: ControlRun) -> Markup:
