@@ -345,15 +345,17 @@ action = policy.act(observation, info.get("cost_raw", 0.0))  # and so on after e
 
 def _use(run: ControlRun) -> Markup:
     s, best = run.summary, run.best
-    tasks, cost = s["tasks"], max(best["expert_cost"])
+    tasks, names = s["tasks"], [f.name for f in run.features]
     code = USE.format(
         description=best["constraint"]["description"],
-        delta=cost,
-        features=", ".join(s["used"]) if len(s["used"]) < 5 else f"{len(s['used'])} features",
+        delta=max(best["expert_cost"]),
+        features=", ".join(names) if len(names) < 5 else f"{len(names)} features",
         task=f", {json.dumps(tasks[0])}" if len(tasks) > 1 else "",
     )
-    words = "The constraint and the selected policy work in any Gymnasium environment with these "
-    words += "features in its info. RUN is the folder of this run."
+    words = (
+        "The constraint works in any Gymnasium environment that has its features (in info, unless "
+        "you say where), the selected policy in the one it was trained in. RUN is this run's folder."
+    )
     return section("Use it", tag("p", words), tag("pre", code, class_="card"), name="use")
 
 
