@@ -354,7 +354,7 @@ def _use(run: ControlRun) -> Markup:
     )
     words = (
         "The constraint works in any Gymnasium environment that has its features (in info, unless "
-        "you say where), the selected policy in the one it was trained in. RUN is this run's folder."
+        "you say where), the selected policy in the one it was trained in. RUN is the run's folder."
     )
     return section("Use it", tag("p", words), tag("pre", code, class_="card"), name="use")
 
