@@ -64,7 +64,8 @@ class SavedPolicy:
         raw = np.asarray(cost_raw if self.sees else 0.0, np.float64)
         if raw.shape not in ((), (len(rows),)):
             raise InvalidInput(f"cost_raw has shape {raw.shape}; one number per observation")
-        seen = np.column_stack([rows, np.broadcast_to(raw, len(rows))])
+        seen = np.empty((len(rows), inputs))
+        seen[:, :-1], seen[:, -1] = rows, raw
         if not np.isfinite(seen).all():
             raise InvalidInput("the observation or cost_raw is not finite")
         actor = Actor(self.arrays)
