@@ -407,6 +407,8 @@ def _icl_study(one: Parser) -> None:
     )
     group.add_argument("--steps", type=int, help="environment steps of an iteration")
     group.add_argument("--iterations", type=int, help="of the game")
+    words = "added to the first limit (default: velocity 20, position 100)"
+    group.add_argument("--buffer", type=float, help=words)
     group.add_argument(
         "--clearance",
         type=float,

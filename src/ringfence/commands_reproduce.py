@@ -17,7 +17,7 @@ ANT = ("seeds", "world")
 GAME = (
     *(*ANT, "player", "expert_budget", "constraint_class", "on", "full_state"),
     *("settled", "keep_saturated", "steps", "iterations", "carry", "stop_share"),
-    *("drop_failed", "ppo", "clearance"),
+    *("drop_failed", "buffer", "ppo", "clearance"),
 )
 UNSEEN = ("seeds", "workers")
 OPTIONS = (*GAME, "workers", "only")

@@ -313,6 +313,7 @@ def reproduce(options: Namespace, seeds: int) -> None:
             read_entries("--ppo", options.ppo),
             drop_failed=bool(options.drop_failed),
             settled=options.settled,
+            buffer=options.buffer,
         )
         out = options.out / name if options.out else Path("results") / study.name
         if options.clearance is not None:

@@ -101,6 +101,11 @@ def test_a_study_says_what_it_is() -> None:
     assert config.game.drop_failed
     assert config.command.endswith("--drop-failed")
     assert "failed episodes are no evidence" in icl.heading(clean, "").player
+    exact = icl.Study("ant-bullet", icl.POSITION_, buffer=0.0)
+    assert exact.name == "position-bullet-buffer-0"
+    assert icl.configuration(exact, 0).game.buffer == 0
+    assert "--buffer 0 " in icl.configuration(exact, 0).command
+    assert icl.heading(exact, "").player.endswith("a first buffer of 0 on the limit")
     later = icl.Study(
         "ant", icl.POSITION_, stop_share=1.0, own={"initial_lam": 0.5, "stop_window": 9}
     )

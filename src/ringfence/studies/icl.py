@@ -343,13 +343,14 @@ def heading(study: Study, command: str) -> icl_tables.Heading:
     dropped = "; failed episodes are no evidence" if study.drop_failed else ""
     rate = ", experts whose learning rate fell to 0 at last" if study.settled else ""
     own = f"; the solver's {', '.join(settings_in_words(study))}" if study.own else ""
+    buffer = "" if study.buffer is None else f"; a first buffer of {study.buffer:g} on the limit"
     budget = f" with a budget of {study.expert_budget:g}" if study.player == "payoff" else ""
     return icl_tables.Heading(
         title=f"{e.name.capitalize()} on the Ant ({SIMULATOR[study.world]})",
         command=command,
         truth=study.expert.constraint,
         constraint=study.constraint or e.constraint,
-        player=f"{study.player}{budget}; {CARRIED[study.carry]}{stops}{dropped}{own}",
+        player=f"{study.player}{budget}; {CARRIED[study.carry]}{stops}{dropped}{buffer}{own}",
         demonstrations=f"limit {study.expert.delta:g} per episode, action noise {e.noise:g}, "
         f"filter: {used}{rate}",
     )
