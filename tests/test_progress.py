@@ -6,25 +6,8 @@ from typing import Any
 
 import pytest
 
+from records import record
 from ringfence import progress
-from ringfence.solvers.ppo_state import Record
-
-
-def record(update: int, updates: int = 50) -> Record:
-    return Record(
-        update=update,
-        updates=updates,
-        env_steps=1000 * update,
-        reward=None if update == 1 else 700.0,
-        length=None if update == 1 else 1000.0,
-        reward_rate=700.0,
-        cost=24.6,
-        delta=20.0,
-        lam=0.5,
-        policy_loss=0.0,
-        value_loss=0.0,
-        std=0.3,
-    )
 
 
 def test_a_training_speaks_at_once_then_now_and_then(monkeypatch, capsys) -> None:
@@ -34,7 +17,7 @@ def test_a_training_speaks_at_once_then_now_and_then(monkeypatch, capsys) -> Non
         assert capsys.readouterr().out == "compiling and first steps\n"
         for update in range(1, 51):
             now[0] += 6.0  # seconds, for 1000 steps
-            report(record(update))
+            report(record(update, None if update == 1 else 700.0, 50, 1000))
     first, *others = capsys.readouterr().out.splitlines()
     assert first == "update 1/50  1000 steps  cost 24.6 (limit 20)  lam 0.500"
     assert [line.split("  ")[0] for line in others] == [

@@ -9,26 +9,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from records import record
 from ringfence.runs import scalars
 from ringfence.runs.scalars import Scalars, find_writer
-from ringfence.solvers.ppo_state import Record
-
-
-def record(update: int, reward: float | None = 1.0) -> Record:
-    return Record(
-        update=update,
-        updates=3,
-        env_steps=100 * update,
-        reward=reward,
-        length=None,
-        reward_rate=2.0,
-        cost=3.0,
-        delta=20.0,
-        lam=0.5,
-        policy_loss=0.0,
-        value_loss=0.0,
-        std=1.0,
-    )
 
 
 class Writer:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,10 @@ from ringfence.runs import control_transfer
 from ringfence.runs.control_transfer import FILE, Settings, TransferConfig, own_task, saved_folder
 from ringfence.runs.files import write_file, write_json
 from ringfence.studies import icl_tables
-from ringfence.studies.icl import Say, Study
+from ringfence.studies.icl import Say, Study, refuse_other_settings
 from ringfence.studies.icl_tables import COLUMNS, figures, is_good
 from ringfence.studies.tables import markdown
-from ringfence.studies.trainings import in_words, mean_and_error
+from ringfence.studies.trainings import mean_and_error
 
 #: Of an iteration's columns, those that a policy and a constraint have.
 KEPT = 4
@@ -73,7 +72,7 @@ def one(study: Study, clearance: float, seed: int, train: bool) -> dict[str, Any
     settings = Settings(load(run).delta, EPISODES, clearance=clearance, train=train)
     config = TransferConfig(words, seed, world, settings, ppo)
     if place.exists():
-        refuse_other_settings(place, config)
+        refuse_other_settings(place, control_transfer.read(place / FILE), config, ("world", "ppo"))
     else:
         control_transfer.create(place, config, saved_folder(run), start)
     with control_progress() as progress:
@@ -83,17 +82,6 @@ def one(study: Study, clearance: float, seed: int, train: bool) -> dict[str, Any
 def folder(study: Study, clearance: float, seed: int, train: bool) -> Path:
     run = study.run(seed)
     return run.with_name(f"{run.name}-clearance-{clearance:g}{'' if train else '-told'}")
-
-
-def refuse_other_settings(place: Path, wanted: TransferConfig) -> None:
-    """A training that was begun with other settings must not count as one of these."""
-    found = control_transfer.read(place / FILE)
-    for part in ("world", "ppo"):
-        different = in_words(asdict(getattr(found, part)), asdict(getattr(wanted, part)))
-        if different:
-            raise InvalidInput(
-                f"{place} was begun with other settings ({different}); move it away to train again"
-            )
 
 
 def deployed_row(selected: Mapping[str, Any], found: Mapping[str, Any]) -> Row:

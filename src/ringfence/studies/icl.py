@@ -8,7 +8,7 @@ anew after each seed. What was not run is called so.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -206,7 +206,9 @@ def one(study: Study, seed: int, say: Say) -> tuple[dict[str, Any], float]:
     """One seed's summary and the seconds of its game, from where its run is."""
     run, config = study.run(seed), configuration(study, seed)
     if run.exists():
-        refuse_other_settings(run, config)
+        found = control_config.read(run / "config.toml")
+        parts = ("world", "game", "clone", "ppo", "network")
+        refuse_other_settings(run, found, config, parts)
     if not (run / "summary.json").is_file():
         if not run.exists():
             control.create(run, config, demonstrations(study, seed, say))
@@ -218,10 +220,10 @@ def one(study: Study, seed: int, say: Say) -> tuple[dict[str, Any], float]:
     return summary, seconds
 
 
-def refuse_other_settings(run: Path, wanted: ControlConfig) -> None:
-    """A run that was begun with other settings must not count as one of these."""
-    found = control_config.read(run / "config.toml")
-    for part in ("world", "game", "clone", "ppo", "network"):
+def refuse_other_settings(run: Path, found: Any, wanted: Any, parts: Sequence[str]) -> None:
+    """A run that was begun with other settings, in these parts of them, must not count as one of
+    these."""
+    for part in parts:
         different = in_words(asdict(getattr(found, part)), asdict(getattr(wanted, part)))
         if different:
             raise InvalidInput(
