@@ -46,6 +46,12 @@ def test_returns_are_compared_from_the_same_start() -> None:
     assert failed([*near, *far, episode(20, 1.0)]).tolist() == [False] * 8 + [True]
 
 
+def test_a_copied_episode_hides_no_failure() -> None:
+    episodes = [episode(r) for r in (1650, 1000, 1648, 1655, 1652, 1270, 1649, 1651)]
+    found = failed([*episodes, episodes[0]])
+    assert found.tolist() == [False, True, False, False, False, True, False, False, False]
+
+
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
 def test_fewer_than_half_fail_whatever_the_unit(returns: list[float]) -> None:
     found = failed([episode(r, 0.0) for r in returns])

@@ -78,6 +78,27 @@ def test_a_function_gets_the_transition_also_after_a_reset() -> None:
     assert [i["cost_raw"] for i in infos] == pytest.approx([0.05] * 9)
 
 
+class OneArray(Walk):
+    """It writes every observation into the same array."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = np.zeros(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.seen[:], info = super().reset(seed=seed, options=options)
+        return self.seen, info
+
+    def step(self, action):
+        self.seen[:], *rest = super().step(action)
+        return (self.seen, *rest)
+
+
+def test_an_environment_may_write_every_observation_into_one_array() -> None:
+    infos = run(ConstraintCost(OneArray(), LIMIT, displacement), [np.array([0.3])] * 9)
+    assert [i["cost_raw"] for i in infos] == pytest.approx([0.05] * 9)
+
+
 def test_rewards_observations_and_the_rest_of_info_are_untouched() -> None:
     bare, wrapped = Walk(), ConstraintCost(Walk(), LIMIT)
     bare.reset(seed=0)
@@ -293,6 +314,21 @@ def test_a_monitor_without_a_cost_says_what_to_do() -> None:
     envs.reset()
     with pytest.raises(InvalidInput, match="wrap it in ConstraintCost first"):
         envs.step(np.zeros((3, 1)))
+
+
+class Odd(Walk):
+    """Its info has a cost, and a raw value that is no number."""
+
+    def step(self, action):
+        *rest, info = super().step(action)
+        return (*rest, info | {"cost": 1.0, "cost_raw": np.nan})
+
+
+def test_a_raw_value_that_is_no_number_is_not_taken_for_safe() -> None:
+    env = Monitor(Odd(), limit=1.0)
+    env.reset()
+    with pytest.raises(InvalidInput, match="its raw value nan"):
+        env.step(np.zeros(1))
 
 
 # Overhead -----------------------------------------------------------------------------------------

@@ -36,10 +36,14 @@ def failed(trajectories: Sequence[Trajectory]) -> NDArray[np.bool_]:
 
 
 def same_start(trajectories: Sequence[Trajectory]) -> list[NDArray[np.intp]]:
-    """Indices grouped by first observation; one group if no two have the same."""
+    """Indices grouped by first observation; one group where most have a first one of their own.
+
+    (Continuous states repeat only where an episode was copied.)
+    """
     first = np.stack([t.observations[0] for t in trajectories])
     _, index = np.unique(first, axis=0, return_inverse=True)
     index = index.ravel()
-    if index.max() == len(trajectories) - 1:
+    sharing = np.bincount(index)[index]  # of each, how many have its start
+    if np.mean(sharing == 1) > 0.5:
         return [np.arange(len(trajectories))]
     return [np.flatnonzero(index == group) for group in range(index.max() + 1)]

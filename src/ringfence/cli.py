@@ -217,6 +217,12 @@ def _solve(sub: Any) -> None:
         help="Ant: share of training episodes that begin at states of --demos",
     )
     one.add_argument("--demos", type=Path, help="Ant: demonstrations for --start-share")
+    one.add_argument(
+        "--policy",
+        type=Path,
+        help="Ant, gym: a finished run, whose policy (with its critics and its multiplier) to "
+        "train on; --ppo cool_down=1 settles it",
+    )
     _solver(one, ("soft", "lp", "gradient", "pid"))
     _seed(one)
     one.add_argument("--out", type=Path, required=True, help="folder for policy and picture")
@@ -271,7 +277,9 @@ def _learn(sub: Any) -> None:
     )
     _control_game(one)
     _solver(one, ("soft", "lp"))
-    _seed(one)
+    one.add_argument(
+        "--seed", type=natural, help="all randomness comes from it (default: the file's, or 0)"
+    )
     one.add_argument("--workers", type=int, default=1, help="worker processes")
     one.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
 
@@ -462,7 +470,9 @@ def _control_maker(one: Parser) -> None:
     group = one.add_argument_group("continuous worlds")
     group.add_argument("--truth", help="the constraint that the experts keep, an inequality")
     group.add_argument("--steps", type=int, help="of the expert's training (default: 1000000)")
-    group.add_argument("--policy", type=Path, help="a finished solve run to take as the expert")
+    group.add_argument(
+        "--policy", type=Path, help="a finished run whose policy to take as the expert"
+    )
     group.add_argument(
         "--keep-saturated",
         type=float,

@@ -102,6 +102,8 @@ def demos_show(options: Namespace) -> None:
 
 
 def learn(options: Namespace) -> None:
+    if options.config is None and options.seed is None:
+        options.seed = 0
     if options.demos is not None:
         refuse(options, DEMONSTRATORS, f"is how demonstrations are made; {options.demos} has them")
     if is_control(options):
@@ -209,9 +211,10 @@ def solve(options: Namespace) -> None:
     if options.world in ("ant", "ant-bullet") or options.world.startswith("gym:"):
         train(options)
         return
-    if options.feature or options.start_share or options.demos is not None:
+    if options.feature or options.start_share or options.demos or options.policy:
         raise InvalidInput(
-            "--feature, --start-share and --demos are for the Ant and Gymnasium's environments"
+            "--feature, --start-share, --demos and --policy are for the Ant and Gymnasium's "
+            "environments"
         )
     from ringfence.runs.single import solve_one
 
@@ -234,6 +237,7 @@ def solve(options: Namespace) -> None:
 
 def train(options: Namespace) -> None:
     """`solve` on a continuous task: PPO with a controlled multiplier."""
+    from ringfence.policies import load_policy
     from ringfence.runs import train as training
     from ringfence.runs.config import build, read_entries
     from ringfence.solvers.ppo_config import PPOConfig
@@ -266,7 +270,8 @@ def train(options: Namespace) -> None:
         horizon=options.horizon or 0,
         starts="" if starts is None else training.starts_hash(starts),
     )
-    training.create(options.out, config, starts)
+    start = None if options.policy is None else load_policy(options.policy).arrays
+    training.create(options.out, config, starts, start)
     finish_training(options.out)
 
 

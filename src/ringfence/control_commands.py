@@ -12,6 +12,7 @@ from ringfence import demo_checks, demos
 from ringfence.constraints.saved import load
 from ringfence.errors import InvalidInput
 from ringfence.options import CONTINUOUS, DEMONSTRATORS, EVERYWHERE, chosen, free_name, refuse
+from ringfence.policies import load_policy
 from ringfence.progress import control_progress
 from ringfence.report import page
 from ringfence.runs import control, control_transfer, own_check
@@ -26,7 +27,7 @@ from ringfence.runs.control_config import (
     read_user,
     solve_settings,
 )
-from ringfence.runs.control_demos import ExpertSettings, read_weights, roll_out, train_experts
+from ringfence.runs.control_demos import ExpertSettings, roll_out, train_experts
 from ringfence.runs.folder import refuse_existing
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds import named
@@ -75,7 +76,7 @@ def own(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
 def demos_check(options: Namespace) -> None:
     """`ringfence demos check my.toml`: every check, in words."""
     ready()
-    config = read_user(options.demos, options.command_line, 0)
+    config = read_user(options.demos, options.command_line)
     examined = own_check.examine(config, options.demos.parent)
     for finding in examined.findings:
         print(finding)
@@ -270,12 +271,14 @@ def make(
 ) -> demos.Demonstrations:
     """Demonstrations in `out`; the expert's training is beside it, as `out`-expert."""
     if policy is not None:
-        policies = [read_weights(policy)]
+        saved = load_policy(policy)
+        policies, augment = [dict(saved.arrays)], saved.sees
     else:
         with control_progress() as progress:
             folder = out.with_name(f"{out.name}-expert")
             policies = train_experts(world, settings, ppo, folder, progress)
-    made = roll_out(world, settings, policies, print)
+            augment = ppo.augment
+    made = roll_out(world, settings, policies, print, augment)
     demos.save(made, out)
     print(demo_checks.describe(made))
     warn(demo_checks.check(made))

@@ -17,18 +17,19 @@ from ringfence.runs.own_check import examine
 def check_file(file: str | Path) -> tuple[Finding, ...]:
     """What every check says of a file's environment and demonstrations."""
     path = Path(file)
-    return examine(read_user(path, "check_file", 0), path.parent).findings
+    return examine(read_user(path, "check_file"), path.parent).findings
 
 
 def learn_file(
     file: str | Path,
     out: str | Path,
-    seed: int = 0,
+    seed: int | None = None,
     on_event: Callable[[dict[str, Any]], None] = lambda event: None,
 ) -> SavedConstraint | None:
     """Check, then play the game of a file in the run directory `out`.
 
-    None where the demonstrators need no constraint: an unconstrained learner earns no more.
+    seed: instead of the file's. None where the demonstrators need no constraint: an unconstrained
+    learner earns no more.
     """
     path, run = Path(file), Path(out)
     config = read_user(path, "learn_file", seed)

@@ -49,16 +49,21 @@ class ConstraintCost(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._seen: Any = None
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
-        self._seen, info = self.env.reset(seed=seed, options=options)
-        return self._seen, info
+        seen, info = self.env.reset(seed=seed, options=options)
+        return self._keep(seen), info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
         before = self._seen
-        self._seen, reward, terminated, truncated, info = self.env.step(action)
-        raw = self.constraint.raw(self._reader.one(before, action, self._seen, info))
+        seen, reward, terminated, truncated, info = self.env.step(action)
+        raw = self.constraint.raw(self._reader.one(before, action, seen, info))
         info["cost"] = float(self.constraint.activate(raw)[0])
         info["cost_raw"] = float(raw[0])
-        return self._seen, reward, terminated, truncated, info
+        return self._keep(seen), reward, terminated, truncated, info
+
+    def _keep(self, seen: Any) -> Any:
+        """Remember the observation; an environment may write its next one into the same array."""
+        self._seen = np.array(seen) if self._reader.function is not None else None
+        return seen
 
 
 class VectorConstraintCost(VectorWrapper[Any, Any, Any, Any, Any]):

@@ -45,8 +45,10 @@ class Violations:
             csv.writer(self._file).writerow(COLUMNS)
 
     def step(self, environment: int, cost: float, raw: float, ended: bool) -> None:
-        if not math.isfinite(cost):
-            raise InvalidInput(f"the cost of a step is {cost}; look at the environment's info")
+        if not (math.isfinite(cost) and math.isfinite(raw)):
+            raise InvalidInput(
+                f"the cost of a step is {cost}, its raw value {raw}; look at the environment's info"
+            )
         episode = self._running[environment]
         episode.steps += 1
         episode.cost += cost

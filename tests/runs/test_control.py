@@ -159,6 +159,17 @@ def test_an_unconstrained_learner_that_earns_no_more_needs_no_constraint(tmp_pat
     assert "No constraint needed" in page.render(run)
 
 
+def test_the_probe_is_not_stopped_at_what_is_enough_in_the_game(tmp_path: Path) -> None:
+    """Even where a share of the experts' reward, which is next to nothing here, stops a solve."""
+    given = demos()
+    run = tmp_path / "run"
+    config = small(probe=True, stop_share=1e-6, initial="free")
+    create(run, replace(config, ppo=replace(PPO, stop_window=1)), given)
+    summary = drive(run, quiet)
+    assert summary["unconstrained"]["env_steps"] == PPO.env_steps
+    assert summary["iterations"][0]["env_steps"] < summary["unconstrained"]["env_steps"]
+
+
 def test_one_that_earns_less_but_does_what_experts_avoid_needs_one(tmp_path: Path) -> None:
     given = demos()
     slow = [

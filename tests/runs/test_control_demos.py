@@ -80,6 +80,23 @@ def test_a_filter_that_nothing_passes_says_so() -> None:
         roll_out(world, replace(SETTINGS, keep_saturated=0.1), [policy_for(TASK)])
 
 
+def test_a_policy_that_was_not_to_see_the_truths_value_does_not() -> None:
+    """Its weights of that input were never trained: they are large here, and must not matter."""
+    policy = policy_for(TASK)
+    w0 = policy["actor/w0"].copy()
+    w0[-1] = 100.0
+    blind = {**policy, "actor/w0": w0}
+    zero = policy | {"actor/w0": np.concatenate([w0[:-1], 0 * w0[-1:]])}
+    made, same = (roll_out(WORLD, SETTINGS, [p], augment=False) for p in (blind, zero))
+    seeing = roll_out(WORLD, SETTINGS, [blind])
+    assert demos.content_hash(made) == demos.content_hash(same) != demos.content_hash(seeing)
+
+
+def test_each_task_needs_a_policy() -> None:
+    with pytest.raises(InvalidInput, match=r"2 policies for 1 tasks \(ant\)"):
+        roll_out(WORLD, SETTINGS, [policy_for(TASK)] * 2)
+
+
 def test_an_expert_is_trained_once_and_then_read(tmp_path: Path) -> None:
     events: list[dict] = []
     first = train_experts(WORLD, SETTINGS, PPO, tmp_path / "expert", events.append)

@@ -13,6 +13,7 @@ from ringfence import demos
 from ringfence.cli import main
 from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
+from ringfence.runs import control
 from ringfence.runs.control_config import ControlWorld, FeatureConfig, TaskConfig, read_user
 from ringfence.runs.control_world import make_tasks
 from ringfence.solvers.ppo import evaluate
@@ -69,6 +70,22 @@ def test_a_short_file_becomes_a_run(folder: Path) -> None:
     assert (run / "report.html").stat().st_size > 10_000
     written = (run / "config.toml").read_text()
     assert 'kwargs = { "stride" = 0.2 }' in written
+
+
+def test_the_seed_is_the_options_then_the_files_then_0(folder: Path) -> None:
+    path = folder / "my.toml"
+    assert read_user(path, "").seed == 0
+    path.write_text("seed = 5\n" + TOML)
+    assert (read_user(path, "").seed, read_user(path, "", 3).seed) == (5, 3)
+
+
+def test_a_longer_game_of_a_file_is_that_of_a_file_with_so_many(folder: Path) -> None:
+    path, run = folder / "my.toml", folder / "run"
+    assert main(["learn", str(path), "--out", str(run)]) == 0
+    control.extend(run, 3)
+    config = control.configs.read(run / "config.toml")
+    assert config.game.iterations == 3
+    assert "--iterations" not in config.command  # which `learn FILE` refuses
 
 
 def test_features_come_from_info_columns_and_functions(folder: Path) -> None:

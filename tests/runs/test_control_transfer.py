@@ -18,13 +18,12 @@ from ringfence import demos as demonstrations
 from ringfence.cli import main
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.demos import Demonstrations, TaskDemos, content_hash
-from ringfence.errors import InvalidInput
+from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.intervals import binomial_interval
 from ringfence.objects import Feature, Start, Trajectory
 from ringfence.runs import control, control_transfer
 from ringfence.runs.control_transfer import (
     FILE,
-    START,
     Settings,
     TransferConfig,
     create,
@@ -36,6 +35,7 @@ from ringfence.runs.control_transfer import (
 )
 from ringfence.runs.control_world import make_tasks
 from ringfence.runs.ledger import Ledger
+from ringfence.runs.start import START
 from ringfence.solvers.ppo_config import PPOConfig
 
 SPEED = LinearConstraint((Feature("speed", "m/s"),), np.ones(1), 1.0)
@@ -177,11 +177,24 @@ def test_the_clearance_is_kept_in_training_and_not_counted(played: Path, tmp_pat
     assert ringfence.load_policy(further).about["clearance"] == 100.0
 
 
+def test_an_error_in_training_names_the_task(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, _ = trained_on(played, tmp_path / "out", 0.0)
+
+    def fail(self: object, problem: object) -> None:
+        raise SolverFailed("reward is nan")
+
+    monkeypatch.setattr("ringfence.solvers.ppo.PPO.solve", fail)
+    with pytest.raises(SolverFailed, match=r"^ant: reward is nan"):
+        control_transfer.drive(out, quiet)
+
+
 def test_another_start_than_the_configurations_is_refused(played: Path, tmp_path: Path) -> None:
     out, start = trained_on(played, tmp_path / "out", 0.0)
     other = {name: np.asarray(np.asarray(a) * 2) for name, a in start.items()}
     safetensors.numpy.save_file(other, out / START)
-    with pytest.raises(InvalidInput, match=r"not the policy that transfer\.toml names"):
+    with pytest.raises(InvalidInput, match=r"not the policy that it began with"):
         control_transfer.drive(out, quiet)
     (out / START).unlink()
     with pytest.raises(InvalidInput, match=START):

@@ -24,6 +24,7 @@ from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, Trajectory
 from ringfence.runs import train
+from ringfence.runs.folder import only_driver
 from ringfence.runs.frames import draw_frames
 from ringfence.runs.train import TrainConfig, create, drive, read
 from ringfence.solvers.ppo_config import PPOConfig
@@ -246,6 +247,13 @@ LEARN = ["learn", "--world", "ant", "--demos", "nowhere", "--class", "speed <= ?
         ([*LEARN, "--ppo", "margin=2.0"], "margin must be in [0, 1)"),
         ([*LEARN, "--ppo", "cool_down=-1.0"], "cool_down must be in [0, 1]"),
         ([*LEARN, "--ppo", "keep_lag=-1"], "keep_lag must be at least 0"),
+        ([*LEARN, "--ppo", "evaluation_episodes=1"], "evaluation_episodes must be at least 2"),
+        (
+            [*LEARN, "--ppo", "grace=0.5", "--ppo", "initial_lam=1.0"],
+            "in its grace (0.5) a training has no multiplier",
+        ),
+        (["solve", "--policy", "run"], "--policy are for the Ant"),
+        ([*GYM, "--feature", "x", "--constraint", "x <= 1", "--policy", "run"], "no policy in it"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_made(
@@ -264,7 +272,7 @@ def test_a_key_that_the_environment_does_not_have_stops_the_first_rollout(
     told = capsys.readouterr().err
     assert "no info key 'height'" in told
     assert "after a step it has x" in told
-    assert [p.name for p in (tmp_path / "run").iterdir()] == ["solve.toml"]
+    assert {p.name for p in (tmp_path / "run").iterdir()} == {"solve.toml", ".lock"}
 
 
 def test_frames_are_drawn_or_it_is_said_why_not(trained: Path, tmp_path: Path) -> None:
@@ -278,6 +286,54 @@ def test_frames_are_drawn_or_it_is_said_why_not(trained: Path, tmp_path: Path) -
         pixels = np.asarray(Image.open(copy / "frames.png").convert("RGB")).reshape(-1, 3)
         assert len(np.unique(pixels, axis=0)) > 200
     assert result(copy) == result(trained)
+
+
+def test_a_policy_is_trained_on_with_its_critics_and_multiplier(
+    trained: Path, tmp_path: Path
+) -> None:
+    start = ringfence.load_policy(trained).arrays
+    still = replace(TINY, ppo=replace(TINY.ppo, learning_rate=0.0, gain_p=0.0, gain_i=0.0))
+    create(tmp_path / "run", still, start=start)
+    drive(tmp_path / "run", quiet)
+    after = ringfence.load_policy(tmp_path / "run").arrays
+    # the first layers follow the input statistics, which go on
+    for name in ("actor/w1", "actor/log_std", "multiplier/integral"):
+        assert np.asarray(after[name]).tobytes() == np.asarray(start[name]).tobytes()
+    values = [a["critic/w1"] * a["critic/scale"][1] for a in (start, after)]  # in the old units
+    np.testing.assert_allclose(*values, rtol=1e-4)
+    assert after["norm/count"] > start["norm/count"] > 0
+    (tmp_path / "run" / "start.safetensors").write_bytes(
+        (trained / "policy" / "policy.safetensors").read_bytes()[:-4] + b"0000"
+    )
+    (tmp_path / "run" / "summary.json").unlink()
+    with pytest.raises(InvalidInput, match="not the policy that it began with"):
+        drive(tmp_path / "run", quiet)
+
+
+def test_a_killed_training_on_goes_on_to_the_same_bytes(trained: Path, tmp_path: Path) -> None:
+    runs, start = (tmp_path / "one", tmp_path / "two"), ringfence.load_policy(trained).arrays
+    for run in runs:
+        create(run, TINY, start=start)
+    drive(runs[0], quiet)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(runs[1]), "2"], check=False)
+    assert done.returncode == -9
+    drive(runs[1], quiet)
+    assert result(runs[0]) == result(runs[1]) != result(trained)
+
+
+def test_a_policy_of_other_shapes_is_refused_before_anything_is_written(
+    trained: Path, tmp_path: Path
+) -> None:
+    wider = replace(TINY, ppo=replace(TINY.ppo, hidden=(8,)))
+    with pytest.raises(InvalidInput, match=r"actor/w0 has shape \(28, 16\), not \(28, 8\)"):
+        create(tmp_path / "run", wider, start=ringfence.load_policy(trained).arrays)
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_one_process_drives_a_training(tmp_path: Path) -> None:
+    create(tmp_path / "run", TINY)
+    with only_driver(tmp_path / "run"), pytest.raises(InvalidInput, match="another process"):
+        drive(tmp_path / "run", quiet)
 
 
 def test_a_finished_training_is_not_trained_again(
@@ -338,4 +394,4 @@ def test_nan_ends_the_run_and_leaves_nothing_half_written(
     # 64 copies: the thirtieth step of each begins at environment step 29 * 64
     message = f"reward is nan at environment step {29 * 64} (copy 0): training stopped"
     assert message in capsys.readouterr().err
-    assert [p.name for p in run.iterdir()] == ["solve.toml"]
+    assert {p.name for p in run.iterdir()} == {"solve.toml", ".lock"}

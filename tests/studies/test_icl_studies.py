@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -114,6 +115,12 @@ def test_a_study_says_what_it_is() -> None:
     assert (config.ppo.initial_lam, config.ppo.stop_window) == (0.5, 9)
     with pytest.raises(InvalidInput, match="--ppo has no entry 'gain'"):
         icl.configuration(replace(gentle, own={"gain": 1.0}), 0)
+    words = replace(gentle, own={"multiplier": "gradient", "hidden": [8, 8]})
+    assert shlex.split(icl.configuration(words, 0).command)[-3:] == [
+        'multiplier="gradient"',
+        "--ppo",
+        "hidden=[8, 8]",
+    ]
 
 
 def test_seeds_that_were_not_run_are_called_so() -> None:
@@ -214,6 +221,20 @@ def test_selected_policies_are_told_of_a_clearance_and_trained_on(tmp_path: Path
     place.write_text(place.read_text().replace("passes = 1\n", "passes = 2\n"))
     with pytest.raises(InvalidInput, match=r"other settings \(passes: 2, now 1\)"):
         clearance.reproduce(study, 0.1, out / "inside", *words)
+    shutil.move(study.run(0), tmp_path / "aside")  # another game in its place
+    payoff = replace(study, player="payoff", budget=0.0)
+    icl.one(payoff, 0, lambda text: None)
+    shutil.move(payoff.run(0), study.run(0))
+    with pytest.raises(InvalidInput, match=r"other settings \(.*start: .*\)"):
+        clearance.one(study, 0.1, 0, train=False)
+
+
+def test_a_class_without_the_truth_has_no_error_at_a_clearance() -> None:
+    study = icl.Study("ant", icl.VELOCITY, seeds=1)
+    cost = {"expert_true_cost_mean": 1.0, "learner_true_cost_mean": 1.0}
+    judged = {"selected": {0: row(**cost) | {"constraint_error": None, "constraint": {}}}}
+    assert "| selected | 0 | - |" in clearance.page(study, 0.1, judged, "")
+    assert "| **selected** | mean | - |" in clearance.page(study, 0.1, judged, "")
 
 
 def test_a_clearance_that_could_only_fail_after_the_games_is_refused() -> None:

@@ -105,6 +105,8 @@ def save(
 ) -> None:
     """Write a constraint into a new folder, with the limit on an episode's cost under it."""
     folder = Path(folder)
+    if isinstance(constraint, SavedConstraint):
+        constraint = constraint.constraint
     contents = files.to_bytes(constraint, delta, provenance or {}, interval)
     try:
         folder.mkdir(parents=True)

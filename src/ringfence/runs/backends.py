@@ -77,11 +77,14 @@ class SolveAll:
 
 
 def solve_named(solve: Callable[[Problem], Solution], problem: Problem) -> Solution:
-    """Solve; an error says in which iteration and task it came up."""
+    """Solve; an error says in which task, and of a game in which iteration, it came up."""
     try:
         return solve(problem)
     except RingfenceError as error:
-        where = f"iteration {problem.seed[1]}, {problem.task.name}"
+        of_game = len(problem.seed) > 1  # a transfer's solve is of no iteration
+        where = (
+            f"iteration {problem.seed[1]}, {problem.task.name}" if of_game else problem.task.name
+        )
         raise type(error)(f"{where}: {error}") from error
 
 

@@ -130,15 +130,15 @@ def toml_value(value: object) -> str:
     if isinstance(value, tuple | list):
         return "[\n" + "".join(f"  {toml_value(v)},\n" for v in value) + "]" if value else "[]"
     if isinstance(value, dict):
-        entries = (f"{json.dumps(k)} = {_inline(v)}" for k, v in value.items() if v is not None)
+        entries = (f"{json.dumps(k)} = {inline(v)}" for k, v in value.items() if v is not None)
         return "{ " + ", ".join(entries) + " }" if value else "{}"
     return json.dumps(value, ensure_ascii=False)
 
 
-def _inline(value: object) -> str:
+def inline(value: object) -> str:
     """A value inside an inline table, which must stay on its line."""
     if isinstance(value, tuple | list):
-        return "[" + ", ".join(_inline(v) for v in value) + "]"
+        return "[" + ", ".join(inline(v) for v in value) + "]"
     return toml_value(value)
 
 

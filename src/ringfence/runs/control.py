@@ -114,7 +114,7 @@ def extend(run: Path, iterations: int) -> None:
     if iterations <= had:
         raise InvalidInput(f"{run} has {had} iterations; to play on, --iterations must be more")
     command, count = re.subn(r"(--iterations) \d+", rf"\1 {iterations}", config.command)
-    if not count:
+    if not count and ".toml" not in command:  # a file has the number itself
         command += f" --iterations {iterations}"
     longer = replace(config, command=command, game=replace(config.game, iterations=iterations))
     with only_driver(run):
@@ -280,9 +280,11 @@ class _Drive:
         return clone(demos, task, (self.config.seed, BEFORE, k), settings)
 
     def free(self, starts: list[Start | None]) -> list[Solution]:
-        """Learners without a constraint, and so without a multiplier."""
+        """Learners without a constraint, and so without a multiplier; they show how much can be
+        earned, so none stops at what is enough in the game."""
         none = LinearConstraint(self.features, np.zeros(len(self.features)), 0.0)
-        solver = replace(self.solver, ppo=replace(self.config.ppo, initial_lam=0.0))
+        alone = replace(self.config.ppo, initial_lam=0.0, stop_reward=None)
+        solver = replace(self.solver, ppo=alone, stop_reward={})
         return solver(
             [
                 Problem(task, none, 0.0, start, (self.config.seed, BEFORE, k))
@@ -296,7 +298,7 @@ class _Drive:
         One that earns less may only have learned too little. So the class answers to them, too:
         by its answer none may cost more than the costliest demonstration of its task.
         """
-        learners = [s.behaviour for s in free]
+        learners = [s.shown for s in free]
         c = player.update(self.sides.train, [learners])
         for pi, pi_E, demos in zip(learners, self.sides.train, self.sides.demos, strict=True):
             costliest = max(float(c.cost(t.features).sum()) for t in demos.train)
@@ -365,11 +367,12 @@ def follow(carry: str, cloned: Start | None, last: Solution | None) -> Start | N
     """Where a solve begins: at the clone, and with what it takes over from the last solve."""
     if last is None or carry == "nothing":
         return cloned
-    if carry == "policy" or cloned is None:
+    if carry == "policy":
         return last.policy
-    norm = last.policy["norm/mean"], last.policy["norm/std"]
-    critics = {name: a for name, a in last.policy.items() if name.startswith("critic/")}
-    return {**renormalised(cloned, *norm), **critics, "norm/count": last.policy["norm/count"]}
+    critics = {n: a for n, a in last.policy.items() if n.startswith(("critic/", "norm/"))}
+    if cloned is None:
+        return critics
+    return {**renormalised(cloned, critics["norm/mean"], critics["norm/std"]), **critics}
 
 
 def make_control_solver(

@@ -213,10 +213,14 @@ def read(path: Path) -> ControlConfig:
     return from_document(path, configs.read_document(path))
 
 
-def read_user(path: Path, command: str, seed: int) -> ControlConfig:
-    """A user's file: schema, command and seed may be left out, as may all that has a default."""
+def read_user(path: Path, command: str, seed: int | None = None) -> ControlConfig:
+    """A user's file: schema, command and seed may be left out, as may all that has a default.
+
+    seed: instead of the file's.
+    """
     document = user_document(path)
-    return from_document(path, {"seed": seed, **document, "command": command})
+    chosen = document.get("seed", 0) if seed is None else seed
+    return from_document(path, {**document, "seed": chosen, "command": command})
 
 
 def user_document(path: Path) -> dict[str, Any]:

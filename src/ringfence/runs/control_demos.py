@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_world import make_tasks, world_versions
 from ringfence.runs.files import json_bytes, remove_partials
 from ringfence.runs.folder import OnEvent, only_driver, teller
-from ringfence.solvers.ppo import evaluate
+from ringfence.solvers.ppo import evaluate, seen_of
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.solvers.ppo_state import Record
 from ringfence.worlds.rollouts import ContinuousTask
@@ -122,12 +123,17 @@ def roll_out(
     settings: ExpertSettings,
     policies: Sequence[Mapping[str, NDArray[Any]]],
     say: Callable[[str], None] = lambda text: None,
+    augment: bool = True,
 ) -> Demonstrations:
     """Training and held-out episodes of the experts, with where they come from.
 
-    say: told how the search for saturated episodes goes, which can take minutes.
+    say: told how the search for saturated episodes goes, which can take minutes; augment: were
+    they trained to see the truth's value.
     """
     tasks = make_tasks(world)
+    if len(policies) != len(tasks):
+        names = ", ".join(task.name for task in tasks)
+        raise InvalidInput(f"{len(policies)} policies for {len(tasks)} tasks ({names}): one each")
     demos, tried = [], []
     for k, (task, policy) in enumerate(zip(tasks, policies, strict=True)):
         noisy = with_noise(policy, settings.noise) if settings.noise else dict(policy)
@@ -135,7 +141,13 @@ def roll_out(
         parts = []
         for stream, count in ((TRAIN, settings.paths), (HELDOUT, settings.heldout)):
             seed = (settings.seed, k, stream)
-            kept, rolled = episodes(task, noisy, truth_of(world, task), count, seed, settings, say)
+            truth, keep = truth_of(world, task), settings.keep_saturated
+            raw = seen_of(truth, augment)
+            if keep is None:
+                kept, rolled = evaluate(task, noisy, raw, count, seed), count
+            else:
+                roll = partial(evaluate, task, noisy, raw)
+                kept, rolled = saturated_episodes(task.name, roll, truth, keep, count, seed, say)
             parts.append(tuple(kept))
             tried.append(rolled)
         demos.append(TaskDemos(task.name, *parts))
@@ -155,30 +167,27 @@ def filter_name(settings: ExpertSettings) -> str:
     return "none" if tolerance is None else f"keep-saturated {tolerance:g}"
 
 
-def episodes(
-    task: ContinuousTask,
-    policy: Mapping[str, NDArray[Any]],
+def saturated_episodes(
+    name: str,
+    roll: Callable[[int, tuple[int, ...]], list[Trajectory]],
     truth: LinearConstraint,
+    tolerance: float,
     count: int,
     seed: tuple[int, ...],
-    settings: ExpertSettings,
     say: Callable[[str], None],
 ) -> tuple[list[Trajectory], int]:
     """`count` episodes that pass the filter, and how many were rolled out for them."""
-    if settings.keep_saturated is None:
-        return evaluate(task, policy, truth.raw, count, seed), count
     kept: list[Trajectory] = []
     batch, rolled = max(count, 16), 0
     while len(kept) < count and rolled < (MOST_TRIES if kept else FIRST_TRIES) * count:
-        found = evaluate(task, policy, truth.raw, batch, (*seed, rolled))
+        found = roll(batch, (*seed, rolled))
         rolled += batch
-        kept += [t for t in found if is_saturated(t, truth, settings.keep_saturated)]
-        say(f"{task.name}: {len(kept)} of {rolled} episodes are saturated, {count} are wanted")
+        kept += [t for t in found if is_saturated(t, truth, tolerance)]
+        say(f"{name}: {len(kept)} of {rolled} episodes are saturated, {count} are wanted")
     if len(kept) < count:
         raise SolverFailed(
-            f"{task.name}: only {len(kept)} of {rolled} episodes are saturated within "
-            f"{settings.keep_saturated:g}, {count} are wanted; widen --keep-saturated, leave it "
-            "out, or train another expert"
+            f"{name}: only {len(kept)} of {rolled} episodes are saturated within {tolerance:g}, "
+            f"{count} are wanted; widen --keep-saturated, leave it out, or train another expert"
         )
     return kept[:count], rolled
 

@@ -21,7 +21,7 @@ from ringfence.runs.backends import solve_named
 from ringfence.runs.control_config import ControlWorld
 from ringfence.runs.files import write_folder
 from ringfence.runs.ledger import Ledger, arrays_hash, key_hash, solve_key
-from ringfence.solvers.ppo import PPO, evaluate
+from ringfence.solvers.ppo import PPO, evaluate, no_augmentation
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.solvers.ppo_state import Record
 from ringfence.worlds.rollouts import ContinuousTask
@@ -57,7 +57,10 @@ class ControlSolver:
         return [self.one(problem) for problem in problems]
 
     def one(self, problem: Problem) -> Solution:
-        config = replace(self.ppo, stop_reward=self.stop_reward.get(problem.task.name))
+        config = replace(
+            self.ppo,
+            stop_reward=self.stop_reward.get(problem.task.name, self.ppo.stop_reward),
+        )
         key = solve_key(self.world, config, problem)
         states = self.states.get(problem.task.name)
         if states is not None:
@@ -114,18 +117,13 @@ class ControlSolver:
         name = key_hash(key)
         known = self.ledger.get(name)
         if known is None:
-            runs = evaluate(task, start, unconstrained, episodes, seed)
+            runs = evaluate(task, start, no_augmentation, episodes, seed)
             write_folder(self.run / "episodes" / name, pictured(runs))
             solution = Solution(start, 0.0, behaviour_of(runs), env_steps=0)
             self.ledger.put(name, key, self._told(solution, runs))
         solved = known or self.ledger.get(name)
         assert solved is not None
         return solved
-
-
-def unconstrained(phi: Array) -> Array:
-    """Raw values without a constraint. Not a lambda: Bullet's workers get it by name."""
-    return np.zeros(len(phi))
 
 
 def pictured(trajectories: Sequence[Trajectory]) -> dict[str, bytes]:

@@ -23,16 +23,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
 
 from ringfence import demos as demonstrations
 from ringfence import policies
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import tightened
-from ringfence.disk import reading
 from ringfence.errors import InvalidInput
 from ringfence.intervals import binomial_interval
-from ringfence.objects import Array, Constraint, Problem, Start, Trajectory, widened
+from ringfence.objects import Constraint, Problem, Start, Trajectory, widened
 from ringfence.runs import config as configs
 from ringfence.runs import control_config
 from ringfence.runs.control_config import ControlWorld
@@ -40,9 +38,10 @@ from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_world import make_tasks, make_truth, world_versions
 from ringfence.runs.files import read_json, remove_partials, write_folder, write_json
 from ringfence.runs.folder import OnEvent, only_driver, refuse_existing, teller
-from ringfence.runs.ledger import Ledger, arrays_hash
+from ringfence.runs.ledger import Ledger
+from ringfence.runs.start import read_start, start_files, start_hash
 from ringfence.runs.summary import finite
-from ringfence.solvers.ppo import evaluate
+from ringfence.solvers.ppo import evaluate, seen_of
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.solvers.ppo_state import Record
 from ringfence.worlds.gym_env import GymTask
@@ -50,7 +49,7 @@ from ringfence.worlds.replay import trial
 from ringfence.worlds.rollout_checks import check_task
 from ringfence.worlds.rollouts import ContinuousTask
 
-FILE, START = "transfer.toml", "start.safetensors"
+FILE = "transfer.toml"
 #: The last number of the seed path of the episodes that are counted.
 COUNTED = 70
 CONFIDENCE = 0.95
@@ -179,9 +178,8 @@ def create(out: Path, config: TransferConfig, constraint: Path, start: Start | N
         trial(task)
     names = ("constraint.json", "weights.safetensors")
     files = {name: (constraint / name).read_bytes() for name in names}
-    if start is not None:
-        config = replace(config, transfer=replace(config.transfer, start=arrays_hash(start)))
-        files[START] = policies.policy_bytes(start)
+    config = replace(config, transfer=replace(config.transfer, start=start_hash(start)))
+    files |= start_files(start)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_folder(out, {FILE: to_toml(config).encode(), **files})
 
@@ -237,7 +235,7 @@ def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
         else:
             assert start is not None  # see `create`
             policy, lam, steps = start, None, 0
-        raw = kept.raw if config.ppo.augment else _no_augmentation
+        raw = seen_of(kept, config.ppo.augment)
         seed, count = (config.seed, COUNTED), config.transfer.episodes
         tell({"event": "counting", "episodes": count})
         episodes = evaluate(task, policy, raw, count, seed)
@@ -245,21 +243,6 @@ def drive(out: Path, on_event: OnEvent) -> dict[str, Any]:
         summary = {**summarise(config, task, c, episodes), "lam": lam, "env_steps": steps}
         write_json(out / "summary.json", summary)
     return summary
-
-
-def read_start(out: Path, wanted: str) -> Start | None:
-    """The policy that the configuration names, or None if it names none."""
-    if not wanted:
-        return None
-    with reading(out / START):
-        start: Start = safetensors.numpy.load_file(out / START)
-    if arrays_hash(start) != wanted:
-        raise InvalidInput(f"{out / START}: not the policy that {FILE} names; begin a new transfer")
-    return start
-
-
-def _no_augmentation(phi: Array) -> Array:
-    return np.zeros(len(phi))
 
 
 def _about(config: TransferConfig, c: Constraint) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ringfence.report.frames import strip
 from ringfence.runs import train
 from ringfence.runs.control_demos import read_weights
 from ringfence.runs.files import write_file
-from ringfence.solvers.ppo import evaluate
+from ringfence.solvers.ppo import evaluate, seen_of
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.ant_frames import draw
 
@@ -28,7 +28,8 @@ def draw_frames(run: Path) -> str:
         return f"frames: {path}"
     problem, task = train.make_problem(config), AntTask()
     policy = read_weights(run)
-    (episode,) = evaluate(task, policy, problem.constraint.raw, 1, (config.seed, PICTURE))
+    raw = seen_of(problem.constraint, config.ppo.augment)
+    (episode,) = evaluate(task, policy, raw, 1, (config.seed, PICTURE))
     at = np.linspace(0, len(episode) - 1, FRAMES).round().astype(int)
     pictures = draw(task.states_of(episode)[at])
     if isinstance(pictures, str):

@@ -2,6 +2,7 @@
 
 DIR/solve.toml      all that determines the result
     starts.safetensors  states of demonstrations to start episodes at, where asked for
+    start.safetensors   the policy that training begins from, where it does
     checkpoint/     from which a killed solve goes on, to the same bytes
     policy/         policy.safetensors and policy.json
     curves.csv      one line per update
@@ -16,7 +17,7 @@ import csv
 import io
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -30,7 +31,7 @@ from ringfence import policies
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.constraints.saved import load
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Feature, Problem, Trajectory
+from ringfence.objects import Array, Feature, Problem, Start, Trajectory
 from ringfence.report.topview import top_view
 from ringfence.runs import config as configs
 from ringfence.runs.files import (
@@ -41,9 +42,10 @@ from ringfence.runs.files import (
     write_folder,
     write_json,
 )
-from ringfence.runs.folder import refuse_existing
+from ringfence.runs.folder import only_driver, refuse_existing
+from ringfence.runs.start import read_start, start_files, start_hash
 from ringfence.runs.summary import versions
-from ringfence.solvers.ppo import PPO, Result
+from ringfence.solvers.ppo import PPO, Result, first_learner
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.solvers.ppo_state import Record
 from ringfence.worlds.ant import AntTask
@@ -67,7 +69,8 @@ class TrainConfig:
 
     world: "ant", "ant-bullet" or "gym:" and a Gymnasium environment, whose `features` are keys
     of its info ("name" or "name:unit") and whose episodes have `horizon` steps (0: as
-    registered). starts: the hash of the states where `ppo.start_share` of the episodes begin.
+    registered). starts: the hash of the states where `ppo.start_share` of the episodes begin;
+    start: that of the policy that training begins from, with its critics and its multiplier.
     """
 
     command: str
@@ -79,6 +82,7 @@ class TrainConfig:
     features: tuple[str, ...] = ()
     horizon: int = 0
     starts: str = ""
+    start: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class _Problem:
     features: tuple[str, ...] = ()
     horizon: int = 0
     starts: str = ""
+    start: str = ""
 
 
 def to_toml(config: TrainConfig) -> str:
@@ -119,11 +124,19 @@ def starts_hash(starts: Array) -> str:
     return sha256(np.ascontiguousarray(starts, np.float64).tobytes()).hexdigest()
 
 
-def create(run: Path, config: TrainConfig, starts: Array | None = None) -> None:
-    """A new folder with its configuration (and starts [n, s]), if the problem can be posed."""
+def create(
+    run: Path, config: TrainConfig, starts: Array | None = None, start: Start | None = None
+) -> None:
+    """A new folder with its configuration (and starts [n, s]), if the problem can be posed.
+
+    start: the policy to train on from.
+    """
     refuse_existing(run)
-    make_problem(config)
-    files = {FILE: to_toml(config).encode()}
+    problem = make_problem(config, start)
+    if start is not None:
+        first_learner(problem, cast(ContinuousTask, problem.task), config.ppo)  # do shapes agree?
+    config = replace(config, start=start_hash(start))
+    files = {FILE: to_toml(config).encode(), **start_files(start)}
     if starts is not None:
         if starts_hash(starts) != config.starts:
             raise ValueError("the configuration names other starts than these")
@@ -162,7 +175,7 @@ def make_task(
     return AntTask() if world == "ant" else AntBulletTask()
 
 
-def make_problem(config: TrainConfig) -> Problem:
+def make_problem(config: TrainConfig, start: Start | None = None) -> Problem:
     task = make_task(config.world, config.features, config.horizon)
     if task.horizon < 1:
         raise InvalidInput(f"an episode must have at least one step, got {task.horizon}")
@@ -173,7 +186,7 @@ def make_problem(config: TrainConfig) -> Problem:
         c = parse_inequality(config.constraint, task.features)
     if not config.delta >= 0:
         raise InvalidInput(f"--delta must be at least 0, got {config.delta}")
-    return Problem(task, c, config.delta, start=None, seed=(config.seed,))
+    return Problem(task, c, config.delta, start, seed=(config.seed,))
 
 
 def read_constraint(spec: str, features: Sequence[Feature]) -> tuple[str, float]:
@@ -200,9 +213,15 @@ def drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
     """Solve, from wherever it was; returns the summary."""
     if (run / "summary.json").is_file():  # written last
         return read_json(run / "summary.json")
+    with only_driver(run):
+        return _drive(run, on_record)
+
+
+def _drive(run: Path, on_record: Callable[[Record], None]) -> dict[str, Any]:
     config = read(run)
     remove_partials(run)
-    problem, clock = make_problem(config), Clock(run / "timing.json")
+    problem = make_problem(config, read_start(run, config.start))
+    clock = Clock(run / "timing.json")
 
     def report(record: Record) -> None:
         if record.update % config.ppo.checkpoint_every == 0:

@@ -30,7 +30,15 @@ import optax
 from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput, SolverFailed
-from ringfence.objects import Array, Problem, Solution, Start, Trajectory, behaviour_of
+from ringfence.objects import (
+    Array,
+    Constraint,
+    Problem,
+    Solution,
+    Start,
+    Trajectory,
+    behaviour_of,
+)
 from ringfence.solvers.networks import (
     Params,
     Statistics,
@@ -515,14 +523,22 @@ def make_collector(problem: Problem, config: PPOConfig, starts: Array | None = N
         raise InvalidInput(f"PPO: the limit must be finite, got {problem.delta}")
     if config.start_share > 0 and starts is None:
         raise InvalidInput("PPO: start_share needs states from demonstrations (starts)")
-    raw = problem.constraint.raw if config.augment else no_augmentation
+    raw = seen_of(problem.constraint, config.augment)
     return task.collector(
         CollectorSpec(config.copies, raw, problem.seed, starts, config.start_share)
     )
 
 
+def seen_of(c: Constraint, augment: bool) -> Callable[[Array], Array]:
+    """What a policy sees of the constraint, [n, d] -> [n]: its value, or nothing."""
+    return c.raw if augment else no_augmentation
+
+
 def no_augmentation(phi: Array) -> Array:
-    """What a policy without a constraint sees of it, [n, d] -> [n]."""
+    """What a policy without a constraint sees of it. Not a lambda: Bullet's workers get it by name.
+
+    [n, d] -> [n].
+    """
     return np.zeros(len(phi))
 
 

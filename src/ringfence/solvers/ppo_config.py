@@ -74,10 +74,17 @@ class PPOConfig:
     checkpoint_every: int = 50  # updates
 
     def __post_init__(self) -> None:
-        counts = ("env_steps", "batch", "copies", "steps", "passes", "evaluation_episodes")
+        counts = ("env_steps", "batch", "copies", "steps", "passes")
         for name in (*counts, "checkpoint_every", "stop_window"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"PPO: {name} must be at least 1, got {getattr(self, name)}")
+        if self.evaluation_episodes < 2:
+            raise InvalidInput("PPO: evaluation_episodes must be at least 2, to have an error")
+        if self.grace and self.initial_lam:
+            raise InvalidInput(
+                f"PPO: in its grace ({self.grace}) a training has no multiplier; leave initial_lam "
+                f"({self.initial_lam}) out"
+            )
         if not 0 <= self.cool_down <= 1:
             raise InvalidInput(f"PPO: cool_down must be in [0, 1], got {self.cool_down}")
         for name in ("margin", "grace"):

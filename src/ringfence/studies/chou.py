@@ -19,14 +19,14 @@ from ringfence.baselines.chou import Outcome, chou
 from ringfence.constraints.template import parse_template
 from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
 from ringfence.runs.control_config import ControlWorld
-from ringfence.runs.control_solver import ControlSolver, unconstrained
+from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_summary import Reader
 from ringfence.runs.control_world import make_tasks, make_truth, world_versions
 from ringfence.runs.files import remove_partials, write_file, write_json
 from ringfence.runs.folder import only_driver
 from ringfence.runs.train import World
 from ringfence.solvers.cloning import CloningConfig, clone
-from ringfence.solvers.ppo import evaluate
+from ringfence.solvers.ppo import evaluate, no_augmentation
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.solvers.ppo_state import Record
 from ringfence.studies import icl, icl_tables
@@ -86,7 +86,7 @@ def one(study: icl.Study, seed: int, command: str, ppo: PPOConfig, say: Say) -> 
 
         def episodes(solution: Solution) -> list[Trajectory]:
             seeds = (seed, EPISODE_STREAM)
-            return evaluate(task, solution.policy, unconstrained, EPISODES, seeds)
+            return evaluate(task, solution.policy, no_augmentation, EPISODES, seeds)
 
         outcome = chou(
             task,

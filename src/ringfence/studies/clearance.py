@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,11 @@ from ringfence.progress import control_progress
 from ringfence.runs import control_transfer
 from ringfence.runs.control_transfer import FILE, Settings, TransferConfig, own_task, saved_folder
 from ringfence.runs.files import write_file, write_json
+from ringfence.runs.start import start_hash
 from ringfence.studies import icl_tables
-from ringfence.studies.icl import Say, Study, refuse_other_settings
-from ringfence.studies.icl_tables import COLUMNS, figures, is_good
+from ringfence.studies.icl import Say, Study, configuration, refuse_other_settings
+from ringfence.studies.icl_tables import COLUMNS, figures, is_good, mean_of, text_of
 from ringfence.studies.tables import markdown
-from ringfence.studies.trainings import mean_and_error
 
 #: Of an iteration's columns, those that a policy and a constraint have.
 KEPT = 4
@@ -72,7 +73,10 @@ def one(study: Study, clearance: float, seed: int, train: bool) -> dict[str, Any
     settings = Settings(load(run).delta, EPISODES, clearance=clearance, train=train)
     config = TransferConfig(words, seed, world, settings, ppo)
     if place.exists():
-        refuse_other_settings(place, control_transfer.read(place / FILE), config, ("world", "ppo"))
+        found = control_transfer.read(place / FILE)
+        began = replace(settings, start=start_hash(start), true_limit=found.transfer.true_limit)
+        wanted = replace(config, transfer=began)
+        refuse_other_settings(place, found, wanted, ("world", "transfer", "ppo"))
     else:
         control_transfer.create(place, config, saved_folder(run), start)
     with control_progress() as progress:
@@ -98,14 +102,15 @@ def page(study: Study, clearance: float, judged: Judged, command: str) -> str:
             lines.append([name, str(seed), *cells])
         lines.append([f"**{name}**", "mean", *_means(rows)])
     head = ["policy", "seed", *(name for name, _ in COLUMNS[:KEPT]), "good"]
-    truth, steps = study.expert.constraint, study.experiment.steps
+    truth, steps = study.expert.constraint, configuration(study, 0).ppo.env_steps
     parts = [
         f"# {study.experiment.name.capitalize()}: at a clearance of {clearance:g}",
         f"Made by `{command}`. The policies that the games beside this folder selected; the same "
         f"where their input, the value of the constraint that their game handed back, is of that "
         f"constraint moved inwards by {clearance:g}, without any training; and trained on under it "
-        f"for {steps:,} steps, with limits and other settings as in the game. The constraint and "
-        f"its error are the game's. Truth `{truth}`. Figures of the stochastic policies, over "
+        f"for {steps:,} steps, with the experts' own cost as the limit (no buffer) and other "
+        f"settings as in the game. The constraint and its error are the game's. Truth `{truth}`. "
+        "Figures of the stochastic policies, over "
         f"{study.ppo.evaluation_episodes} episodes in the game and {EPISODES} here; means over "
         "seeds with standard errors. Negative reward gaps: the policy earns more than the experts; "
         "positive cost gaps: the experts violate more.",
@@ -116,7 +121,7 @@ def page(study: Study, clearance: float, judged: Judged, command: str) -> str:
 
 def _cells(row: Row) -> list[str]:
     pairs = zip(figures(row)[:KEPT], COLUMNS[:KEPT], strict=True)
-    return [*(format(v, form) for v, (_, form) in pairs), "yes" if is_good(row) else "no"]
+    return [*(text_of(v, form) for v, (_, form) in pairs), "yes" if is_good(row) else "no"]
 
 
 def _means(rows: Mapping[int, Row]) -> list[str]:
@@ -125,5 +130,4 @@ def _means(rows: Mapping[int, Row]) -> list[str]:
     columns = zip(*(figures(row)[:KEPT] for row in rows.values()), strict=True)
     pairs = zip(columns, COLUMNS[:KEPT], strict=True)
     good = sum(is_good(row) for row in rows.values())
-    means = [mean_and_error([v for v in c if v is not None], form) for c, (_, form) in pairs]
-    return [*means, f"{good} of {len(rows)}"]
+    return [*(mean_of(c, form) for c, (_, form) in pairs), f"{good} of {len(rows)}"]

@@ -31,6 +31,7 @@ from ringfence.studies.trainings import (
     POSITION,
     POSITION_20,
     POSITION_100,
+    POSITION_100_SETTLED,
     SIMULATOR,
     SPEED,
     VELOCITY_20,
@@ -38,17 +39,21 @@ from ringfence.studies.trainings import (
     Expert,
     Say,
     Training,
+    expert_run,
     finished,
     mean_and_error,
     runs_folder,
     settings,
     smooth,
-    trained,
+    trained_expert,
 )
 from ringfence.worlds.rollouts import Arrays, ContinuousTask
 
 #: The most telling first.
-EXPERTS = (VELOCITY_20, FREE, POSITION_20, POSITION_100, FREE_2M, VELOCITY_20_SETTLED)
+EXPERTS = (
+    *(VELOCITY_20, FREE, POSITION_20, POSITION_100, FREE_2M, VELOCITY_20_SETTLED),
+    POSITION_100_SETTLED,
+)
 JUDGED = (SPEED, POSITION)
 #: Of a training, where the table shows its multiplier.
 QUARTERS = (0.25, 0.5, 0.75, 1.0)
@@ -73,7 +78,7 @@ class Study:
     ppo: PPOConfig = field(default_factory=PPOConfig)
 
     def run(self, expert: Expert, seed: int) -> Path:
-        return runs_folder(self.world) / f"{expert.name}-seed-{seed}"
+        return expert_run(self.world, expert, seed)
 
 
 #: expert's name -> seed -> its training, as far as there is one.
@@ -92,8 +97,7 @@ def reproduce(study: Study, out: Path, command: str, say: Say, only: Sequence[st
     for expert in chosen:
         for seed in range(study.seeds):
             say(f"{expert.name}, seed {seed}")
-            config = settings(study.world, expert, seed, expert.ppo(study.world, study.ppo))
-            training = trained(study.run(expert, seed), config, say)
+            training = trained_expert(study.world, expert, seed, study.ppo, say)
             if not expert.limited:
                 judge_run(training, study, say)
             write_results(study, out, command, still)

@@ -19,7 +19,7 @@ from ringfence.errors import InvalidInput
 from ringfence.progress import control_progress
 from ringfence.report import page
 from ringfence.runs import control, control_config
-from ringfence.runs.config import build, toml_value
+from ringfence.runs.config import build
 from ringfence.runs.control_config import (
     ITERATION,
     ITERATION_ON,
@@ -37,14 +37,14 @@ from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.studies import icl_tables
 from ringfence.studies.trainings import (
     POSITION_100,
+    POSITION_100_SETTLED,
     SIMULATOR,
     VELOCITY_20,
+    VELOCITY_20_SETTLED,
     Expert,
+    in_command,
     in_words,
-    runs_folder,
-    settings,
-    settled,
-    trained,
+    trained_expert,
 )
 
 Say = Callable[[str], None]
@@ -54,12 +54,14 @@ Say = Callable[[str], None]
 class Experiment:
     """One of the paper's: who demonstrates, and how the game is played.
 
-    saturated: how far below the limit the published filter lets an episode's mean be;
-    steps: of each iteration, fewer than the paper's million; initial_lam: of the first.
+    settled: the demonstrator whose learning rate fell to 0 at last; saturated: how far below the
+    limit the published filter lets an episode's mean be; steps: of each iteration, fewer than the
+    paper's million; initial_lam: of the first.
     """
 
     name: str
     expert: Expert
+    settled: Expert
     constraint: str
     iterations: int
     buffer: float
@@ -77,6 +79,7 @@ class Experiment:
 VELOCITY = Experiment(
     "velocity",
     VELOCITY_20,
+    VELOCITY_20_SETTLED,
     "speed <= ?",
     iterations=10,
     buffer=20.0,
@@ -88,6 +91,7 @@ VELOCITY = Experiment(
 POSITION_ = Experiment(
     "position",
     POSITION_100,
+    POSITION_100_SETTLED,
     "? x - y <= 0",
     iterations=10,
     buffer=100.0,
@@ -163,7 +167,7 @@ class Study:
 
     @property
     def expert(self) -> Expert:
-        return settled(self.experiment.expert) if self.settled else self.experiment.expert
+        return self.experiment.settled if self.settled else self.experiment.expert
 
     @property
     def expert_budget(self) -> float:
@@ -248,16 +252,16 @@ def demonstrations(study: Study, seed: int, say: Say) -> Demonstrations:
     folder, experiment = study.demos(seed), study.experiment
     if not folder.exists():
         expert = study.expert
-        ppo = expert.ppo(study.world, study.expert_ppo)
-        config = settings(study.world, expert, seed, ppo)
-        policy = trained(runs_folder(study.world) / f"{expert.name}-seed-{seed}", config, say).run
+        policy = trained_expert(study.world, expert, seed, study.expert_ppo, say).run
         made = ExpertSettings(
             expert.delta,
             experiment.noise,
             keep_saturated=experiment.saturated if study.saturated else None,
             seed=seed,
         )
-        demos.save(roll_out(world_of(study), made, [read_weights(policy)], say), folder)
+        rolled = roll_out(world_of(study), made, [read_weights(policy)], say)
+        if not folder.exists():  # another study may have made the same ones meanwhile
+            demos.save(rolled, folder)
     return demos.load(folder)
 
 
@@ -325,12 +329,8 @@ def learn_command(study: Study, seed: int) -> str:
         words.append(f"--stop-share {study.stop_share:g}")
         words += [] if "stop_window" in study.own else [f"--ppo stop_window={STOP_WINDOW}"]
     words += ["--drop-failed"] * study.drop_failed
-    words += [f"--ppo {setting}" for setting in settings_in_words(study)]
+    words += [f"--ppo {setting}" for setting in in_command(study.own)]
     return " ".join(words + ["--full-state"] * study.full_state)
-
-
-def settings_in_words(study: Study) -> list[str]:
-    return [f"{name}={toml_value(value)}" for name, value in study.own.items()]
 
 
 def heading(study: Study, command: str) -> icl_tables.Heading:
@@ -344,7 +344,7 @@ def heading(study: Study, command: str) -> icl_tables.Heading:
     )
     dropped = "; failed episodes are no evidence" if study.drop_failed else ""
     rate = ", experts whose learning rate fell to 0 at last" if study.settled else ""
-    own = f"; the solver's {', '.join(settings_in_words(study))}" if study.own else ""
+    own = f"; the solver's {', '.join(in_command(study.own))}" if study.own else ""
     buffer = "" if study.buffer is None else f"; a first buffer of {study.buffer:g} on the limit"
     budget = f" with a budget of {study.expert_budget:g}" if study.player == "payoff" else ""
     return icl_tables.Heading(

@@ -128,22 +128,22 @@ def _cells(summary: Summary | None, row: Callable[[Summary], dict[str, Any]]) ->
     if not summary["iterations"]:
         return [summary["outcome"]] * len(COLUMNS)
     values = figures(row(summary))
-    return [_text(v, form) for v, (_, form) in zip(values, COLUMNS, strict=True)]
+    return [text_of(v, form) for v, (_, form) in zip(values, COLUMNS, strict=True)]
 
 
 def _means(summaries: Sequence[Summary], row: Callable[[Summary], dict[str, Any]]) -> list[str]:
     rows = [figures(row(s)) for s in summaries if s["iterations"]]
     return [
-        _mean([r[n] for r in rows], form) if rows else NOT_RUN
+        mean_of([r[n] for r in rows], form) if rows else NOT_RUN
         for n, (_, form) in enumerate(COLUMNS)
     ]
 
 
-def _text(value: float | None, form: str) -> str:
+def text_of(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
-def _mean(values: Sequence[float | None], form: str) -> str:
+def mean_of(values: Sequence[float | None], form: str) -> str:
     known = [v for v in values if v is not None]
     return mean_and_error(known, form) if len(known) == len(values) else "-"
 
@@ -190,10 +190,10 @@ def choices(done: dict[int, Summary]) -> str:
             lines.append(
                 [
                     words,
-                    _mean([r["constraint_error"] for r in rows], ".4f"),
-                    _mean([r["learner_reward_mean"] for r in rows], ".1f"),
-                    _mean([r["learner_true_raw_mean"] for r in rows], ".1f"),
-                    _mean([r["learner_true_cost_mean"] for r in rows], ".1f"),
+                    mean_of([r["constraint_error"] for r in rows], ".4f"),
+                    mean_of([r["learner_reward_mean"] for r in rows], ".1f"),
+                    mean_of([r["learner_true_raw_mean"] for r in rows], ".1f"),
+                    mean_of([r["learner_true_cost_mean"] for r in rows], ".1f"),
                 ]
             )
     return markdown(["chosen", "\\|c* - c\\|", "reward", "true raw", "true cost"], lines)
@@ -215,8 +215,8 @@ def runs(done: dict[int, Summary], times: dict[str, float], seeds: int) -> str:
                 s["constraint"]["description"],
                 _interval(s),
                 f"{last['expert_reward_mean']:.0f} ± {last['expert_reward_se_mean']:.0f}",
-                _text(last["expert_true_raw_mean"], ".1f"),
-                _text(last["expert_true_cost_mean"], ".1f"),
+                text_of(last["expert_true_raw_mean"], ".1f"),
+                text_of(last["expert_true_cost_mean"], ".1f"),
                 f"{s['env_steps']:,}",
                 minutes,
             ]

@@ -49,12 +49,13 @@ def replay(task: GymTask, seed: int, actions: Array) -> Replay:
 
 def _run(task: GymTask, env: Any, seed: int, actions: Array) -> Replay:
     reader = FeatureReader(task.features, task.transition or task.sources, task.name)
-    after = np.asarray(env.reset(seed=seed)[0], np.float64)
+    # copies: an environment may write its next observation into the same array
+    after = np.array(env.reset(seed=seed)[0], np.float64)
     seen, rewards, features, terminated = [after], [], [], False
     for action in actions.astype(env.action_space.dtype):
         before = after
         raw, reward, terminated, truncated, info = env.step(action)
-        after = np.asarray(raw, np.float64)
+        after = np.array(raw, np.float64)
         seen.append(after)
         if task.reward is not None:
             given = (x[None].astype(np.float64) for x in (before, action, after))
