@@ -226,12 +226,8 @@ def finish(run: Path) -> None:
             print(f"{name.replace('_', ' ')}: {learner:.3f} (experts {expert:.3f})")
     if best["constraint_error"] is not None:
         print(f"error against the truth: {best['constraint_error']:.4f}")
-    if not summary["heldout"]["rewarding"]:
-        print(
-            "warning: no learner earned what the experts do (less a standard error); the iterate "
-            "that earns most was taken. Give each iteration more steps (--steps, in a file: "
-            "env_steps), or play more of them (resume --iterations)"
-        )
+    for doubt in summary.get("doubts", []):  # runs of before have none
+        print(f"warning: {doubt}")
     print(f"page: {report}")
 
 
@@ -241,7 +237,7 @@ def tell_interval(interval: dict[str, Any] | None) -> None:
     for name, (low, high) in interval["parameters"].items():
         print(
             f"  {name}: {low:.4g} to {high:.4g} "
-            f"({interval['level']:.0%}, by bootstrap over demonstrations)"
+            f"({interval['level']:.0%}, by bootstrap over demonstrations; learners as they were)"
         )
 
 

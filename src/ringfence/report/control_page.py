@@ -118,6 +118,7 @@ def _head(run: ControlRun) -> Markup:
         _eyebrow(run),
         tag("h1", row["constraint"]["description"]),
         tag("p", lede, class_="lede"),
+        *(tag("p", tag("strong", "Mind: "), doubt, ".") for doubt in s.get("doubts", ())),
         tiles(_figures(run)),
     )
 
@@ -129,7 +130,9 @@ def _figures(run: ControlRun) -> list[tuple[str, str]]:
         small = f"learned {parameter_words(name)}"
         if interval is not None:
             low, high = interval["parameters"][name]
-            small += f", {interval['level']:.0%} between {low:.4g} and {high:.4g} (bootstrap)"
+            small += (
+                f", {interval['level']:.0%} between {low:.4g} and {high:.4g} (other demonstrations)"
+            )
         items.append((f"{value:.4g}", small))
     items = items[:4]
     reward = figure_text(row["expert_reward_mean"])

@@ -52,6 +52,7 @@ from ringfence.runs.control_sides import Sides, make_sides, refuse_constant
 from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_summary import Reader, iteration_row, make_summary, nothing_to_learn
 from ringfence.runs.control_world import make_truth, start_states, world_versions
+from ringfence.runs.doubts import doubts
 from ringfence.runs.files import remove_partials, write_file, write_folder, write_json
 from ringfence.runs.folder import Event, OnEvent, only_driver, read_demos, teller
 from ringfence.runs.train import Clock
@@ -226,19 +227,20 @@ class _Drive:
         self.save_policies(records[chosen.i - 1])
         self.tell({"event": "selected", "i": chosen.i, "description": c.describe()})
         probe = None if free is None else self.probe(free)
-        return self.finish(
-            make_summary(
-                self.config,
-                self.task_names,
-                self.used,
-                self.reader,
-                self.sides.heldout,
-                rows,
-                chosen,
-                interval,
-                probe,
-            )
+        summary = make_summary(
+            self.config,
+            self.task_names,
+            self.used,
+            self.reader,
+            self.sides.heldout,
+            rows,
+            chosen,
+            interval,
+            probe,
         )
+        shown = [t for d in self.sides.demos for t in d.train]
+        summary["doubts"] = doubts(rows[chosen.i - 1], chosen.rewarding, c, shown)
+        return self.finish(summary)
 
     def finish(self, summary: dict[str, Any]) -> dict[str, Any]:
         summary["failed_demonstrations"] = (
