@@ -304,7 +304,7 @@ def test_the_page_shows_every_iteration_and_what_is_open(finished: Path) -> None
         assert f'data-row="{i}"' in text
     assert 'id="iteration" type="range" min="1" max="2"' in text
     assert "What the demonstrations leave open" in text
-    assert "by bootstrap" in text or "(bootstrap)" in text
+    assert "(bootstrap over demonstrations)" in text
     assert "http" not in text.replace("http-equiv", "")
 
 
