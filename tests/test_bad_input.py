@@ -51,7 +51,7 @@ FILES = {
         ([(ENV, 'env = "own_cart:arrays"')], "not a gymnasium.Env", "compatibility wrapper"),
         ([(ENV, ENV + "\nkwargs = { color = 1 }")], "unexpected keyword argument", "color"),
         ([(ENV, 'env = "CartPole-v1"')], "actions must be a flat Box", "Discrete"),
-        ([("steps = 50", "")], "no registered episode length", "give `steps`"),
+        ([("steps = 50", "")], "no registered episode length", "in a file: steps"),
         ([(ENV, "")], "needs env", "module:function"),
     ],
     "features": [
@@ -127,7 +127,8 @@ def changed(name: str, at: tuple[int, ...], value: float) -> np.ndarray:
 #: (arrays in the place of the good ones, words of the cause, words of the fix)
 DATASETS = [
     ({"actions": None}, "no array 'actions'", "needs lengths"),
-    ({"colour": np.zeros(N)}, "unknown array 'colour'", "layout"),
+    ({"colour": np.zeros(N)}, "unknown array 'colour'", "has lengths, observations"),
+    ({"lengths": np.zeros(0, int)}, "no episode in it", "logs.npz"),
     ({"lengths": np.full(EPISODES, 49)}, "lengths sum to 392 steps", "need 400 rows"),
     ({"lengths": np.zeros(EPISODES, int)}, "at least 1 step", "drop empty episodes"),
     ({"lengths": np.full(EPISODES, 50.0)}, "whole numbers", "float64"),
@@ -142,7 +143,11 @@ DATASETS = [
     ({"features": np.zeros((N, 1)), "info/speed": GOOD["rewards"]}, "computed it is", "leave"),
     ({"info/speed": None, "seeds": None}, "no values for the feature 'speed'", "record it"),
     ({"rewards": None, "seeds": None}, "no rewards", "seeds of the resets"),
-    ({"info/speed": np.full(N, 0.5)}, "0.5 in every step", "leave it out"),
+    ({"info/speed": np.full(N, 0.5), "seeds": None}, "0.5 in every step", "leave it out"),
+    ({"info/speed": 3.6 * GOOD["info/speed"]}, "in a replay it is", "convert the log"),
+    ({"features": 3.6 * GOOD["info/speed"][:, None], "info/speed": None}, "in a replay", "convert"),
+    ({"info/speed": None, "seeds": np.arange(EPISODES) + 100},
+     "its replay goes another way: observation 0 differs", "record it"),
 ]  # fmt: skip
 
 
@@ -174,7 +179,7 @@ def test_wrong_datasets_are_refused_before_any_training(arrays, cause, fix, tmp_
 
 @pytest.mark.parametrize(
     ("path", "cause"),
-    [("nothing.npz", "neither a file"), ("my.toml", "not this"), ("empty", "Minari dataset")],
+    [("nothing.npz", "no such file"), ("my.toml", "not this"), ("empty", "Minari dataset")],
 )
 def test_demonstrations_that_are_not_there_are_refused(path, cause, tmp_path, capsys):
     (tmp_path / "empty").mkdir()

@@ -172,7 +172,26 @@ BAD = [
     ),
     ("run: entry", damage_json("run/config.toml", "epsilon", "epsilom"), RESUME, r"'epsilom'"),
     ("run: demos gone", lambda h: shutil.rmtree(h / "run/demos"), RESUME, r"demos"),
-    ("run: in the way", nothing, ["learn", "--out", "run"], r"exists already; go on with"),
+    (
+        "run: in the way",
+        lambda h: (h / "run/summary.json").unlink(),
+        ["learn", "--out", "run"],
+        r"exists already; go on with",
+    ),
+    ("run: finished", nothing, ["learn", "--out", "run"], r"is finished; choose another --out"),
+    ("map: no truth", bad_map("S..0"), MAP, r"no '#' cell.*learn --demos"),
+    (
+        "demos: a file",
+        lambda h: (h / "logs.npz").write_bytes(b""),
+        ["demos", "check", "logs.npz"],
+        r"logs.npz.*demos check FILE.toml",
+    ),
+    (
+        "demos: show a file",
+        lambda h: (h / "logs.npz").write_bytes(b""),
+        ["demos", "show", "logs.npz"],
+        r"demos check FILE.toml",
+    ),
     (
         "run: unfinished",
         lambda h: (h / "run/evidence.json").unlink(),

@@ -72,10 +72,20 @@ def test_a_header_that_asks_for_all_memory_is_refused(tmp_path: Path) -> None:
         logs.read("a.npz", tmp_path)
 
 
-@pytest.mark.parametrize("place", ["no/such/dataset-v0", "nothing.npz"])
-def test_what_is_not_there_is_said_with_the_fix(place: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="minari download"):
-        logs.read(place, tmp_path)
+def test_what_is_not_there_is_said_with_the_fix(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="minari download no/such/dataset-v0"):
+        logs.read("no/such/dataset-v0", tmp_path)
+    with pytest.raises(InvalidInput) as refused:
+        logs.read("nothing.npz", tmp_path)
+    assert str(tmp_path / "nothing.npz") in str(refused.value)
+    assert "from the folder of the TOML file" in str(refused.value)
+    assert "Minari" not in str(refused.value)
+
+
+def test_another_kind_of_file_is_refused_with_what_there_is(tmp_path: Path) -> None:
+    (tmp_path / "logs.csv").write_text("1,2")
+    with pytest.raises(InvalidInput, match=r"np\.savez.*docs/your-environment\.md"):
+        logs.read("logs.csv", tmp_path)
 
 
 def test_the_layout_of_the_example_is_the_documented_one(tmp_path: Path) -> None:

@@ -201,7 +201,12 @@ def _solve(sub: Any) -> None:
     one.add_argument(
         "--delta", type=float, help="limit on an episode's cost (default: as saved, 0; Ant: 20)"
     )
-    one.add_argument("--steps", type=int, default=1_000_000, help="Ant, gym: environment steps")
+    one.add_argument(
+        "--steps",
+        type=int,
+        default=1_000_000,
+        help="Ant, gym: environment steps, rounded up to whole rollouts (4096 steps)",
+    )
     _ppo(one, "Ant, gym")
     one.add_argument(
         "--multiplier",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ringfence.objects import Array, Problem, Solution
     from ringfence.runs.config import SolverConfig, WorldConfig
     from ringfence.solvers.ppo_state import Record
+    from ringfence.worlds.grid import GridWorld
 
 
 def quickstart(options: Namespace) -> None:
@@ -78,6 +79,7 @@ def demos_check(options: Namespace) -> None:
     from ringfence import demo_checks, demos, experts
     from ringfence.runs.worlds import make_world
 
+    refuse_file(options.demos)
     given = demos.load(options.demos)
     if options.world is None:
         findings = demo_checks.check(given)
@@ -98,7 +100,17 @@ def demos_check(options: Namespace) -> None:
 def demos_show(options: Namespace) -> None:
     from ringfence import demo_checks, demos
 
+    refuse_file(options.demos)
     print(demo_checks.describe(demos.load(options.demos)))
+
+
+def refuse_file(path: Path) -> None:
+    """Logs of one's own are read together with what a TOML file says of them."""
+    if path.is_file():
+        raise InvalidInput(
+            f"{path}: logs are checked beside their environment: name both in a TOML file "
+            "(docs/your-environment.md) and run 'ringfence demos check FILE.toml'"
+        )
 
 
 def learn(options: Namespace) -> None:
@@ -241,7 +253,9 @@ def train(options: Namespace) -> None:
     from ringfence.runs import train as training
     from ringfence.runs.config import build, read_entries
     from ringfence.solvers.ppo_config import PPOConfig
+    from ringfence.worlds import named
 
+    named.from_working_directory()
     if options.constraint == "truth":
         raise InvalidInput(
             f"{options.world} has no truth of its own; state a constraint, such as "
@@ -299,7 +313,9 @@ def finish_training(run: Path) -> None:
     from ringfence.runs.frames import draw_frames
     from ringfence.runs.scalars import Scalars
     from ringfence.runs.train import drive
+    from ringfence.worlds import named
 
+    named.from_working_directory()
     with training_progress() as progress, Scalars(run) as scalars:
 
         def report(record: Record) -> None:
@@ -353,13 +369,28 @@ def transfer(options: Namespace) -> None:
 
 
 def evaluate(options: Namespace) -> None:
-    from ringfence import demos
-    from ringfence.runs import evaluate as evaluation
+    from ringfence.constraints.saved import load
     from ringfence.runs.files import write_json
-    from ringfence.runs.single import read_constraint
     from ringfence.runs.worlds import make_world
 
     world = make_world(world_of(options))
+    saved = load(options.constraint) if Path(options.constraint).is_dir() else None
+    if saved is not None and [f.name for f in saved.features] != [f.name for f in world.features]:
+        from ringfence import control_commands
+
+        result = control_commands.evaluate(saved, options)
+    else:
+        result = evaluate_on_map(options, world)
+    if options.out is not None:
+        write_json(options.out, result)
+        print(f"saved to {options.out}")
+
+
+def evaluate_on_map(options: Namespace, world: GridWorld) -> dict[str, Any]:
+    from ringfence import demos
+    from ringfence.runs import evaluate as evaluation
+    from ringfence.runs.single import read_constraint
+
     c, delta = read_constraint(options.constraint, world)
     result: dict[str, Any] = {"constraint": c.describe(), "delta": delta}
     print(result["constraint"])
@@ -374,9 +405,7 @@ def evaluate(options: Namespace) -> None:
         costs = evaluation.against_demonstrations(c, demos.load(options.demos))
         result["demonstrations"] = costs
         print_numbers(costs, ("expert_cost_mean", "heldout_expert_cost_mean"))
-    if options.out is not None:
-        write_json(options.out, result)
-        print(f"saved to {options.out}")
+    return result
 
 
 def report(options: Namespace) -> None:
@@ -434,6 +463,12 @@ def make_demos(options: Namespace, world: WorldConfig) -> Demonstrations:
     from ringfence.experts import ExpertConfig, make_demonstrations
     from ringfence.runs.worlds import make_world
 
+    grid = make_world(world)
+    if not grid.truth.known:
+        raise InvalidInput(
+            f"{options.world}: this map has no '#' cell, so nobody knows what its demonstrators "
+            "avoid: give theirs (learn --demos), or mark the forbidden cells to have some made"
+        )
     config = ExpertConfig(
         paths=10 if options.paths is None else options.paths,
         heldout=5 if options.heldout is None else options.heldout,
@@ -443,7 +478,7 @@ def make_demos(options: Namespace, world: WorldConfig) -> Demonstrations:
         contaminated=options.contaminated,
         seed=options.seed,
     )
-    return make_demonstrations(make_world(world), config)
+    return make_demonstrations(grid, config)
 
 
 def solver_config(options: Namespace) -> SolverConfig:

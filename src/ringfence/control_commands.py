@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ringfence import demo_checks, demos
-from ringfence.constraints.saved import load
+from ringfence.constraints.saved import SavedConstraint, load
 from ringfence.errors import InvalidInput
 from ringfence.options import CONTINUOUS, DEMONSTRATORS, EVERYWHERE, chosen, free_name, refuse
 from ringfence.policies import load_policy
@@ -28,6 +28,7 @@ from ringfence.runs.control_config import (
     solve_settings,
 )
 from ringfence.runs.control_demos import ExpertSettings, roll_out, train_experts
+from ringfence.runs.evaluate import against_demonstrations
 from ringfence.runs.folder import refuse_existing
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds import named
@@ -62,6 +63,8 @@ def own(options: Namespace) -> tuple[ControlConfig, demos.Demonstrations]:
     """The user's file with its demonstrations, after every check: none fails during training."""
     why = f"has no effect here; {options.config} says it all"
     refuse(options, EVERYWHERE + CONTINUOUS + DEMONSTRATORS, why)
+    if "--world" in options.command_line.split():  # also if it is the default
+        raise InvalidInput(f"--world {why}: leave it out")
     config = from_file(options)
     if options.demos is not None:
         config = replace(config, demos=replace(config.demos, path=str(options.demos.absolute())))
@@ -195,8 +198,11 @@ def warn(findings: Iterable[demo_checks.Finding]) -> None:
 
 def resume(run: Path, iterations: int | None) -> None:
     """Go on with a run; with `iterations`, beyond its end."""
+    done = (run / "summary.json").is_file()
     if iterations is not None:
         control.extend(run, iterations)
+    elif done:
+        print(f"{run} is finished already; this is what came of it")
     finish(run)
 
 
@@ -279,6 +285,28 @@ def make(
     print(demo_checks.describe(made))
     warn(demo_checks.check(made))
     return demos.load(out)
+
+
+def evaluate(saved: SavedConstraint, options: Namespace) -> dict[str, Any]:
+    """`evaluate` of a constraint that is not about cells: what demonstrations cost by it."""
+    if options.demos is None:
+        raise InvalidInput(
+            f"{options.constraint}: not about cells ({saved.describe()}): give --demos to compare "
+            "it with demonstrations, or train a policy under it with 'ringfence transfer'"
+        )
+    given = demos.load(options.demos)
+    if given.features != saved.features:
+        own, other = (
+            ", ".join(f"{f.name} ({f.unit})" for f in x) for x in (saved.features, given.features)
+        )
+        raise InvalidInput(f"{options.demos}: its features are {other}; the constraint's are {own}")
+    print(saved.describe())
+    costs = against_demonstrations(saved.constraint, given)
+    for name in ("expert_cost_mean", "heldout_expert_cost_mean"):
+        if costs[name] is not None:
+            print(f"{name}: {costs[name]:.4g}")
+    print(f"limit: {saved.delta:.4g}")
+    return {"constraint": saved.describe(), "delta": saved.delta, "demonstrations": costs}
 
 
 def reproduce(options: Namespace, seeds: int) -> None:

@@ -30,6 +30,8 @@ from ringfence.objects import Array
 NEEDED = ("lengths", "observations", "actions", "terminated")
 OPTIONAL = ("rewards", "features", "seeds")
 INFO = "info/"
+#: Names that end so are files, not ids of Minari's.
+FILES = (".npz", ".csv", ".json", ".hdf5", ".h5", ".parquet")
 #: The name under which `demos.save` keeps features in Minari's infos.
 FEATURES = "features"
 
@@ -57,8 +59,15 @@ def read(place: str, base: Path) -> list[Log]:
     path = base / place
     if path.is_file():
         if path.suffix != ".npz":
-            raise InvalidInput(f"{path}: demonstrations are an .npz file or a folder, not this")
+            raise InvalidInput(
+                f"{path}: demonstrations are an .npz file (np.savez; the arrays are in "
+                "docs/your-environment.md), a Minari dataset or its folder, not this"
+            )
         return read_npz(path)
+    if not path.is_dir() and path.suffix in FILES:
+        raise InvalidInput(
+            f"{path.absolute()}: no such file (paths are seen from the folder of the TOML file)"
+        )
     if path.is_dir():
         data = path / "data" if (path / "data").is_dir() else path
         return read_minari(str(path), lambda minari: minari.MinariDataset(data.absolute()))
@@ -77,13 +86,18 @@ def read_npz(path: Path) -> list[Log]:
                 f"and may have {', '.join(OPTIONAL)} and {INFO}KEY"
             )
     lengths = _whole(path, "lengths", arrays.pop("lengths"))
-    if not len(lengths) or lengths.min() < 1:
+    if not len(lengths):
+        raise InvalidInput(f"{path}: no episode in it")
+    if lengths.min() < 1:
         raise InvalidInput(f"{path}: lengths must be at least 1 step each; drop empty episodes")
     n, N = len(lengths), int(lengths.sum())
     for name, array in arrays.items():
         rows = {"observations": N + n, "terminated": n, "seeds": n}.get(name, N)
         if name not in (*NEEDED, *OPTIONAL) and not name.startswith(INFO):
-            raise InvalidInput(f"{path}: unknown array {name!r}; see the layout in ringfence.logs")
+            raise InvalidInput(
+                f"{path}: unknown array {name!r}; an .npz of demonstrations has "
+                f"{', '.join((*NEEDED, *OPTIONAL))} and {INFO}KEY"
+            )
         if array.ndim < 1 or len(array) != rows:
             raise InvalidInput(
                 f"{path}: {name!r} has shape {array.shape}, but lengths sum to {N} steps in {n} "
@@ -148,9 +162,9 @@ def read_minari(name: str, opened: Any) -> list[Log]:
         raise
     except Exception as problem:  # Minari and h5py raise whatever they stumble over
         raise InvalidInput(
-            f"{name}: neither a file or folder here nor a Minari dataset that can be read "
-            f"({type(problem).__name__}: {problem}); give an .npz, a folder, or the id of one "
-            f"that 'minari download {name}' has fetched"
+            f"{name}: not a file, a Minari folder, or a Minari dataset that can be read "
+            f"({type(problem).__name__}: {problem}); give an .npz, a folder (both seen from the "
+            f"folder of the TOML file), or the id of one that 'minari download {name}' has fetched"
         ) from None
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from small_control import PPO, demos, quiet, result, small, with_world
 
+from ringfence import demos as demonstrations
 from ringfence.cli import main
 from ringfence.constraints import files as constraint_files
 from ringfence.demos import Demonstrations, TaskDemos
@@ -157,6 +158,42 @@ def test_an_unconstrained_learner_that_earns_no_more_needs_no_constraint(tmp_pat
     assert summary["selected"] is None
     assert not (run / "constraint").exists()
     assert "No constraint needed" in page.render(run)
+
+
+def test_what_was_no_game_is_not_played_on(tmp_path: Path, capsys) -> None:
+    given = demos()
+    rich = [replace(t, rewards=t.rewards + 100) for t in given.tasks[0].train]
+    tasks = (TaskDemos("ant", tuple(rich), given.tasks[0].heldout),)
+    create(tmp_path / "run", small(probe=True), Demonstrations(tasks, given.features, {}))
+    drive(tmp_path / "run", quiet)
+    assert main(["resume", str(tmp_path / "run"), "--iterations", "3"]) == 2
+    assert "there is no game to play on" in capsys.readouterr().err
+
+
+def test_a_finished_game_says_so_when_it_is_resumed(finished: Path, capsys) -> None:
+    before = result(finished)
+    assert main(["resume", str(finished)]) == 0
+    assert "is finished already" in capsys.readouterr().out
+    assert result(finished) == before
+
+
+def test_a_constraint_on_speed_is_evaluated_against_demonstrations(
+    finished: Path, tmp_path: Path, capsys
+) -> None:
+    given = demos()
+    demonstrations.save(given, tmp_path / "demos")
+    words = ["evaluate", str(finished), "--demos", str(tmp_path / "demos")]
+    assert main([*words, "--out", str(tmp_path / "out.json")]) == 0
+    found = json.loads((tmp_path / "out.json").read_text())
+    c = constraint_files.load(finished / "constraint")
+    costs = [float(c.cost(t.features).sum()) for t in given.tasks[0].train]
+    assert found["demonstrations"]["expert_cost_mean"] == pytest.approx(np.mean(costs))
+    assert main(words[:2]) == 2
+    assert "give --demos" in capsys.readouterr().err
+    other = replace(given, features=tuple(replace(f, unit="km") for f in given.features))
+    demonstrations.save(other, tmp_path / "other")
+    assert main([*words[:3], str(tmp_path / "other")]) == 2
+    assert "its features are x (km)" in capsys.readouterr().err
 
 
 def test_the_probe_is_not_stopped_at_what_is_enough_in_the_game(tmp_path: Path) -> None:

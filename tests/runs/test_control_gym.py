@@ -72,6 +72,11 @@ def test_a_short_file_becomes_a_run(folder: Path) -> None:
     assert 'kwargs = { "stride" = 0.2 }' in written
 
 
+def test_a_world_beside_a_file_is_refused_even_if_it_is_the_default(folder: Path, capsys) -> None:
+    assert main(["learn", str(folder / "my.toml"), "--world", "maze"]) == 2
+    assert "--world has no effect here" in capsys.readouterr().err
+
+
 def test_the_seed_is_the_options_then_the_files_then_0(folder: Path) -> None:
     path = folder / "my.toml"
     assert read_user(path, "").seed == 0
@@ -136,7 +141,7 @@ def test_tasks_have_their_own_arguments_and_rewards(folder: Path) -> None:
         ("iterations", "rounds", "no entry 'rounds'"),
         ('kind = "gym"', 'kind = "golf"', "not one of 'ant', 'ant-bullet', 'gym'"),
         ("steps = 20", "", "no registered episode length"),
-        ('path = "demos"', 'path = "nowhere"', "nowhere: neither a file or folder"),
+        ('path = "demos"', 'path = "nowhere"', "nowhere: not a file, a Minari folder"),
         ("[ppo]", "[pop]", "no entry 'pop'"),
         ('constraint = "speed <= ?"', "", "[game] needs an entry 'constraint'"),
         ('kind = "gym"', "", "[world] needs an entry 'kind'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -286,6 +287,27 @@ def test_frames_are_drawn_or_it_is_said_why_not(trained: Path, tmp_path: Path) -
         pixels = np.asarray(Image.open(copy / "frames.png").convert("RGB")).reshape(-1, 3)
         assert len(np.unique(pixels, axis=0)) > 200
     assert result(copy) == result(trained)
+
+
+def test_a_module_of_the_working_directory_is_found_also_on_resume(tmp_path: Path) -> None:
+    """As a command: a test's own path has the folder already."""
+    source = "from test_train import Slide\n\n\ndef make():\n    return Slide()\n"
+    (tmp_path / "my_slide.py").write_text(source)
+    words = ["solve", "--world", "gym:my_slide:make", "--horizon", "20", "--steps", "4096"]
+    words += ["--feature", "x", "--constraint", "x <= 0.5", "--out", "run"]
+    script = "import sys; from ringfence.cli import main; sys.exit(main(sys.argv[1:]))"
+    path = os.pathsep.join(str(p) for p in (Path(__file__).parent, Path(__file__).parents[1]))
+    for command in (words, ["resume", "run"]):
+        (tmp_path / "run" / "summary.json").unlink(missing_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", script, *command],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_policy_is_trained_on_with_its_critics_and_multiplier(

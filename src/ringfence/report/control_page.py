@@ -130,7 +130,8 @@ def _figures(run: ControlRun) -> list[tuple[str, str]]:
         small = f"learned {parameter_words(name)}"
         if interval is not None:
             low, high = interval["parameters"][name]
-            small += f", {interval['level']:.0%} between {low:.4g} and {high:.4g} (bootstrap over demonstrations)"
+            level = f"{interval['level']:.0%}"
+            small += f", {level} between {low:.4g} and {high:.4g} (bootstrap over demonstrations)"
         items.append((f"{value:.4g}", small))
     items = items[:4]
     reward = figure_text(row["expert_reward_mean"])

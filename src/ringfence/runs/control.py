@@ -53,7 +53,7 @@ from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_summary import Reader, iteration_row, make_summary, nothing_to_learn
 from ringfence.runs.control_world import make_truth, start_states, world_versions
 from ringfence.runs.doubts import doubts
-from ringfence.runs.files import remove_partials, write_file, write_folder, write_json
+from ringfence.runs.files import read_json, remove_partials, write_file, write_folder, write_json
 from ringfence.runs.folder import Event, OnEvent, only_driver, read_demos, teller
 from ringfence.runs.train import Clock
 from ringfence.selection import select
@@ -112,6 +112,9 @@ def extend(run: Path, iterations: int) -> None:
     """
     config = configs.read(run / "config.toml")
     had = config.game.iterations
+    done = run / "summary.json"
+    if done.is_file() and read_json(done)["outcome"] != "constraint":
+        raise InvalidInput(f"{run}: no constraint was needed, so there is no game to play on")
     if iterations <= had:
         raise InvalidInput(f"{run} has {had} iterations; to play on, --iterations must be more")
     command, count = re.subn(r"(--iterations) \d+", rf"\1 {iterations}", config.command)
@@ -119,7 +122,7 @@ def extend(run: Path, iterations: int) -> None:
         command += f" --iterations {iterations}"
     longer = replace(config, command=command, game=replace(config.game, iterations=iterations))
     with only_driver(run):
-        (run / "summary.json").unlink(missing_ok=True)
+        done.unlink(missing_ok=True)
         write_file(run / "config.toml", configs.to_toml(longer).encode())
 
 

@@ -48,6 +48,8 @@ def is_free(folder: Path) -> bool:
 
 
 def refuse_existing(run: Path) -> None:
+    if (run / "summary.json").is_file():
+        raise InvalidInput(f"{run}: it exists already and is finished; choose another --out")
     if is_run(run):
         raise InvalidInput(
             f"{run}: it exists already; go on with 'ringfence resume {run}' or choose another --out"

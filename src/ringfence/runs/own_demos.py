@@ -151,24 +151,33 @@ def complete(logged: Logged, deterministic: bool) -> tuple[TaskDemos, list[Findi
         check_shapes(task, log.label, log)
     if not isinstance(task, GymTask):
         raise InvalidInput(f"{task.name}: logs can be read for Gymnasium's environments only")
-    replays, findings = replay_all(task, logged.every, deterministic)
+    replays, why_not, findings = replay_all(task, logged.every, deterministic)
     findings += reward_findings(task, logged.every, replays)
-    made = [completed(task, log, replays.get(log.label)) for log in logged.every]
+    made = [
+        completed(task, log, replays.get(log.label), why_not.get(log.label, ""))
+        for log in logged.every
+    ]
     n = len(logged.train)
     return TaskDemos(task.name, tuple(made[:n]), tuple(made[n:])), findings
 
 
 def replay_all(
     task: GymTask, every: Sequence[Log], deterministic: bool
-) -> tuple[dict[str, Replay], list[Finding]]:
-    """Replays by label of the episodes that need one, and of a few others."""
+) -> tuple[dict[str, Replay], dict[str, str], list[Finding]]:
+    """Replays by label of the episodes that need one, and of a few others.
+
+    Where there is none that could be used, why not, by label.
+    """
     where = f"replay of {task.name!r}"
     if not deterministic:
-        word = "the environment is not deterministic, so nothing can be replayed"
-        return {}, [Finding("note", where, word)]
+        word = "the environment is not deterministic"
+        why_not = {log.label: word for log in every}
+        return {}, why_not, [Finding("note", where, f"{word}, so nothing can be replayed")]
     seeded = [log for log in every if log.seed is not None]
+    why_not = {log.label: "no seed was recorded" for log in every if log.seed is None}
     if not seeded:
-        return {}, [Finding("note", where, "not replayable: no seed of a reset was recorded")]
+        word = "not replayable: no seed of a reset was recorded"
+        return {}, why_not, [Finding("note", where, word)]
     needed = [log for log in seeded if _needs_replay(task, log)]
     chosen = needed or seeded[:REPLAYED]
     replays, wrong = {}, []
@@ -179,13 +188,15 @@ def replay_all(
             replays[log.label] = done
         else:
             wrong.append(f"{log.label}: {problem}")
+            why_not[log.label] = f"its replay goes another way: {problem}"
     if wrong:
         word = (
             f"{len(wrong)} of {len(chosen)} episodes go another way than they were recorded "
             f"({wrong[0]}): other arguments, another version of the simulator, or other actions"
         )
-        return replays, [Finding("warning", where, word)]
-    return replays, [Finding("ok", where, f"{len(chosen)} of {len(every)} episodes, all the same")]
+        return replays, why_not, [Finding("warning", where, word)]
+    word = f"{len(chosen)} of {len(every)} episodes, all the same"
+    return replays, why_not, [Finding("ok", where, word)]
 
 
 def disagreement(log: Log, done: Replay) -> str | None:
@@ -210,13 +221,28 @@ def _needs_replay(task: GymTask, log: Log) -> bool:
     return any(_column(task, f.name, log) is None for f in task.features)
 
 
-def completed(task: GymTask, log: Log, done: Replay | None) -> Trajectory:
-    features = features_of(task, log, done)
-    rewards = log.rewards if log.rewards is not None else rewards_of(task, log, done)
+def completed(task: GymTask, log: Log, done: Replay | None, why_not: str) -> Trajectory:
+    """why_not: there is no replay, where there is none."""
+    features = features_of(task, log, done, why_not)
+    if done is not None:
+        require_same_features(task, log, features, done)
+    rewards = log.rewards if log.rewards is not None else rewards_of(task, log, done, why_not)
     return Trajectory(log.observations, log.actions, rewards, features, log.terminated, log.seed)
 
 
-def features_of(task: GymTask, log: Log, done: Replay | None) -> Array:
+def require_same_features(task: GymTask, log: Log, features: Array, done: Replay) -> None:
+    """What was logged is what the environment says: the same unit, the same key."""
+    for k, feature in enumerate(task.features):
+        at = first_difference(features[:, k], done.features[:, k])
+        if at is not None:
+            raise InvalidInput(
+                f"{log.label}: feature {feature.name!r} is {features[at, k]:g} at step {at}, in a "
+                f"replay it is {done.features[at, k]:g} {feature.unit}; convert the log, or leave "
+                "the feature out to have it computed"
+            )
+
+
+def features_of(task: GymTask, log: Log, done: Replay | None, why_not: str) -> Array:
     """phi [T, d]: as logged, computed from the transition, or from the replay."""
     computed = _by_function(task.transition, log)
     columns = [] if computed is not None else [_column(task, f.name, log) for f in task.features]
@@ -244,8 +270,8 @@ def features_of(task: GymTask, log: Log, done: Replay | None) -> Array:
             key = task.sources.get(name, name)
             raise InvalidInput(
                 f"{log.label}: no values for the feature {name!r}: the log has no info {key!r} "
-                f"(it has {', '.join(log.infos) or 'none'}) and can't be replayed; record it, or "
-                "the seeds of the resets, or declare it by column or function"
+                f"(it has {', '.join(log.infos) or 'none'}) and can't be replayed ({why_not}); "
+                "record it, or the seeds of the resets, or declare it by column or function"
             )
     phi = np.column_stack(found)
     if not np.isfinite(phi).all():
@@ -269,15 +295,15 @@ def _column(task: GymTask, name: str, log: Log) -> Array | None:
     return np.asarray(log.infos[place], np.float64) if place in log.infos else None
 
 
-def rewards_of(task: GymTask, log: Log, done: Replay | None) -> Array:
+def rewards_of(task: GymTask, log: Log, done: Replay | None, why_not: str) -> Array:
     """The task's rewards [T] of a log that has none."""
     computed = _by_function(task.reward, log)
     if computed is not None:
         return computed
     if done is None:
         raise InvalidInput(
-            f"{log.label}: no rewards, and it can't be replayed; record rewards or the seeds of "
-            "the resets, or give the task a reward function"
+            f"{log.label}: no rewards, and it can't be replayed ({why_not}); record rewards or the "
+            "seeds of the resets, or give the task a reward function"
         )
     return done.rewards
 

@@ -49,7 +49,8 @@ def _ant_maze_config(world: str, horizon: int | None) -> WorldConfig:
 def _read_map_file(path: Path) -> str:
     if not path.is_file():
         raise InvalidInput(
-            f"world {str(path)!r}: no such map file; give 'maze' (built in) or a text map's path"
+            f"world {str(path)!r}: no such map file; give 'maze' (built in) or a text map's "
+            "path; an environment of your own is named in a TOML file (docs/your-environment.md)"
         )
     if path.stat().st_size > MAX_MAP_BYTES:
         raise InvalidInput(f"{path}: larger than {MAX_MAP_BYTES} bytes; this is not a map")

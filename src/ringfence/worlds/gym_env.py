@@ -77,7 +77,10 @@ class GymTask:
     def horizon(self) -> int:
         limit = self.steps or self._spaces[2]
         if limit is None:
-            raise InvalidInput(f"{self.env} has no registered episode length: give `steps`")
+            raise InvalidInput(
+                f"{self.env} has no registered episode length: give one (solve: --horizon; in a "
+                "file: steps)"
+            )
         return limit
 
     @property
@@ -110,6 +113,8 @@ class GymTask:
         except Exception as problem:  # anyone's code may raise anything
             module, dot, name = self.env.rpartition(".")
             hint = f"; a class of a module is written '{module}:{name}'" if dot else ""
+            if isinstance(problem, gymnasium.error.NameNotFound) and not dot:
+                hint = f"; one that your module registers is written 'module:{self.env}'"
             raise InvalidInput(
                 f"can't make the environment {self.env!r}: {blame(problem)}{hint}"
             ) from problem

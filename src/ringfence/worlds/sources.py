@@ -37,6 +37,13 @@ class FeatureReader:
             raise InvalidInput(
                 f"{self.where}: there is no feature {unknown[0]!r}; features are {', '.join(names)}"
             )
+        for name, place in self.places:
+            if isinstance(place, bool) or not isinstance(place, str | int):
+                raise InvalidInput(
+                    f"{self.where}: feature {name!r} comes from a key of info (text) or a column "
+                    f"of the observation (number), not from {place!r:.60}; one function (before, "
+                    "actions, after) of all features may stand in the mapping's place"
+                )
 
     @cached_property
     def function(self) -> TransitionFeatures | None:
