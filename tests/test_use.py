@@ -145,6 +145,11 @@ def test_a_feature_that_is_missing_or_no_number_is_named(value: Any, word: str) 
         envs.step(np.zeros((3, 1)))
 
 
+def test_a_path_is_refused_with_what_to_do() -> None:
+    with pytest.raises(InvalidInput, match=r"ringfence\.load"):
+        ConstraintCost(Walk(), "runs/cart")  # type: ignore[arg-type]
+
+
 def test_a_function_for_one_feature_is_refused_with_what_there_is() -> None:
     with pytest.raises(InvalidInput, match="may stand in the mapping's place"):
         ConstraintCost(Walk(), LIMIT, {"x": displacement})  # type: ignore[dict-item]

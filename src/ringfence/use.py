@@ -144,6 +144,8 @@ def make_reader(
     constraint: Constraint, features: Sources, space: gymnasium.Space[Any], where: str
 ) -> FeatureReader:
     """Refuses, before the first step, columns that the observations don't have."""
+    if isinstance(constraint, str | Path):
+        raise InvalidInput(f"{constraint}: a path is not a constraint yet: ringfence.load(it)")
     reader = FeatureReader(constraint.features, features, where)
     columns = [place for _, place in reader.places if isinstance(place, int)]
     flat = isinstance(space, Box) and len(space.shape) == 1
