@@ -12,13 +12,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ringfence import demos
 from ringfence.errors import InvalidInput
+from ringfence.runs import train
 from ringfence.runs.control_config import ITERATION
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.studies import ablation, chou, clearance, icl, selection
 from ringfence.studies.icl_tables import is_good, parameters, table
+from ringfence.studies.trainings import expert_run
 from ringfence.worlds import ant
 
+WEIGHTS = "policy/policy.safetensors"
 TINY = {
     "copies": 16,
     "steps": 16,
@@ -39,9 +43,12 @@ def short_episodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def tiny(experiment: icl.Experiment, **changes: object) -> icl.Study:
+    expert = replace(experiment.expert, env_steps=512)
+    after = None if experiment.settled.after is None else expert
     small = replace(
         experiment,
-        expert=replace(experiment.expert, env_steps=512),
+        expert=expert,
+        settled=replace(experiment.settled, env_steps=512, after=after),
         iterations=2,
         steps=512,
     )
@@ -69,6 +76,21 @@ def test_position_from_nothing_to_table_and_figures(tmp_path: Path) -> None:
     assert {p.name: p.read_bytes() for p in out.iterdir()} == before
     with pytest.raises(InvalidInput, match=r"seed-0 .*other settings \(iterations: 2, now 3\)"):
         icl.reproduce(longer, tmp_path / "other", "ringfence reproduce position", said.append)
+
+
+def test_a_settled_expert_goes_on_from_the_plain_one(tmp_path: Path) -> None:
+    study, said = tiny(icl.POSITION_, settled=True), []
+    given = icl.demonstrations(study, 0, said.append)
+    first, on = (tmp_path / expert_run("ant", e, 0) for e in (icl.POSITION_100, study.expert))
+    assert (on / "start.safetensors").read_bytes() == (first / WEIGHTS).read_bytes()
+    assert (on / WEIGHTS).read_bytes() != (first / WEIGHTS).read_bytes()
+    config = train.read(on)
+    assert (config.ppo.cool_down, config.ppo.margin) == (1.0, 0.85)
+    assert config.command.endswith(f"--policy {expert_run('ant', icl.POSITION_100, 0)}")
+    plain = icl.demonstrations(replace(study, settled=False), 0, said.append)
+    assert demos.content_hash(given) != demos.content_hash(plain)
+    again = icl.trained_expert("ant", study.expert, 0, EXPERT, said.append)  # nothing new
+    assert again.run == Path("runs/reproduce-experts-mujoco/position-100-settled-seed-0")
 
 
 def test_a_study_says_what_it_is() -> None:
