@@ -135,13 +135,13 @@ def control_progress() -> Iterator[ControlProgress]:
 
 
 class ControlProgress:
-    """Shows every update, and always knows the time left."""
+    """Shows every update, and from the second one on the time left (the first also compiles)."""
 
     def __init__(self, line: LiveLine) -> None:
         self.line = line
         self.iterations = self.total = self.solved = self.under_way = 0
         self.what = "expert"
-        self.last: tuple[float, int] = (0.0, 0)
+        self.last: tuple[float, int] | None = None
         self.spent, self.done = 0.0, 0
 
     def __call__(self, event: dict[str, Any]) -> None:
@@ -167,7 +167,8 @@ class ControlProgress:
         """Count work that took time: a resumed solve's old updates come in a burst."""
         now, steps = event["seconds"], event["env_steps"]
         self.under_way = event["updates"] * steps // event["update"]
-        seconds, more = now - self.last[0], steps - self.last[1]
+        before, had = self.last or (now, steps)
+        seconds, more = now - before, steps - had
         if more > 0 and seconds > BURST:
             self.spent, self.done = self.spent + seconds, self.done + more
         self.last = (now, steps)
