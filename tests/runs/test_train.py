@@ -358,6 +358,11 @@ def test_only_one_process_drives_a_training(tmp_path: Path) -> None:
         drive(tmp_path / "run", quiet)
 
 
+def test_a_training_has_no_page_and_says_where_its_figures_are(trained: Path, capsys) -> None:
+    assert main(["report", str(trained)]) == 2
+    assert "in its summary.json, curves.csv and pictures" in capsys.readouterr().err
+
+
 def test_a_finished_training_is_not_trained_again(
     trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

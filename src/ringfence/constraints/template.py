@@ -94,7 +94,8 @@ def parse_template(text: str, features: Sequence[Feature]) -> Template:
         try:
             return coefficients(inequality, names)
         except InvalidInput as problem:
-            raise InvalidInput(f"class {text!r}: {problem}") from None
+            reason = str(problem).removeprefix(f"constraint {inequality!r}: ")
+            raise InvalidInput(f"class {text!r}: {reason}") from None
 
     weights, offset = filled([0] * holes)
     rows = [filled([int(k == j) for j in range(holes)]) for k in range(holes)]

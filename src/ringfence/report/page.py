@@ -42,6 +42,11 @@ def write(run: Path, out: Path | None = None) -> Path:
 
 def render(run: Path) -> str:
     """The page of a finished run."""
+    if not (run / "config.toml").is_file() and (run / "summary.json").is_file():
+        raise InvalidInput(
+            f"{run}: not a game, so it has no page; what came of it is in its summary.json, "
+            "curves.csv and pictures"
+        )
     require_finished(run)
     if is_control(run):
         return control_page.render(read_control(run))
