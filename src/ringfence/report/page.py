@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ringfence.errors import InvalidInput
 from ringfence.report import (
     animation,
     control_page,
