@@ -131,8 +131,8 @@ POSITION_20_OWN: dict[World, dict[str, Any]] = {
 #: Trained on with a learning rate that falls from the beginning, the waves die down (Bullet: from
 #: 2 to 95 within 100,000 steps to 10 to 20), and the reward rises with them: seed 0 from 2305 at a
 #: cost of 71 to 2446 at one of 14, seed 1 from 2293 at 17 to 2390 at 11. Not always: seed 2 fell
-#: from 2173 at 25 to 1723 at 8, some of its episodes never set out (another stream of random numbers
-#: took it to 2335 at 11). At a target of 15 episodes end just inside the line on average, where the
+#: from 2173 at 25 to 1723 at 8, as some of its episodes never set out (other random numbers took it
+#: to 2335 at 11). At a target of 15 episodes end just inside the line on average, where the
 #: published filter wants them.
 SETTLING = {"margin": 0.85, "cool_down": 1.0}
 POSITION_SETTLED_OWN: dict[World, dict[str, Any]] = {
