@@ -43,6 +43,7 @@ def test_a_game_knows_the_time_left_over_all_its_solves(capsys, resumed: bool) -
     """Three iterations of 20 updates at 6 s each; old updates of a resumed solve come in a burst
     and don't count as work."""
     start = {"event": "start", "tasks": 1, "iterations": 3, "steps": 60_000, "failed": 2}
+    start["each"] = 20_000
     clock = 0.0
     with progress.control_progress() as report:
         report(start)
@@ -60,3 +61,15 @@ def test_a_game_knows_the_time_left_over_all_its_solves(capsys, resumed: bool) -
     assert "left" not in lines[3]  # its seconds are a compiler's, too
     assert lines[-1].startswith("iteration 2/3  update 20/20  reward 700  cost 24.6 (limit 20)")
     assert lines[-1].endswith("167 steps/s  2.0 min left")
+
+
+def test_solves_of_a_session_before_are_not_left_to_do(capsys) -> None:
+    start = {"event": "start", "tasks": 1, "iterations": 3, "steps": 60_000, "each": 20_000}
+    with progress.control_progress() as report:
+        report(start)
+        for _ in range(2):
+            report({"event": "solved", "known": True})
+        for update in range(1, 21):
+            report(game_update(3, update, 6.0 * update))
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.endswith("167 steps/s  0.0 min left")

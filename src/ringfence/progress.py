@@ -139,7 +139,7 @@ class ControlProgress:
 
     def __init__(self, line: LiveLine) -> None:
         self.line = line
-        self.iterations = self.total = self.solved = self.under_way = 0
+        self.iterations = self.total = self.each = self.solved = self.under_way = 0
         self.what = "expert"
         self.last: tuple[float, int] | None = None
         self.spent, self.done = 0.0, 0
@@ -148,6 +148,7 @@ class ControlProgress:
         kind = event["event"]
         if kind == "start":
             self.iterations, self.total = event["iterations"], event["steps"]
+            self.each = event.get("each", 0)  # steps of a solve, where there are several
             self.what = event.get("what", self.what)
             self.line.print(f"{event['tasks']} task(s), at most {self.total} environment steps")
             if event.get("failed"):
@@ -159,7 +160,9 @@ class ControlProgress:
         elif kind == "update":
             self.update(event)
         elif kind == "solved":
-            self.solved, self.under_way = self.solved + self.under_way, 0
+            was_known = event.get("known") and not self.under_way  # by a session before
+            self.solved += self.each if was_known else self.under_way
+            self.under_way = 0
         elif kind == "iteration":
             self.line.print(control_line(event))
 

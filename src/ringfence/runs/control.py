@@ -174,6 +174,7 @@ class _Drive:
                 "tasks": len(sides.tasks),
                 "iterations": rules.iterations,
                 "steps": steps * (rules.iterations + probing),
+                "each": self.config.ppo.env_steps,
                 "failed": sum(sides.failed),
             }
         )
