@@ -43,7 +43,7 @@ def write(run: Path, out: Path | None = None) -> Path:
 
 def render(run: Path) -> str:
     """The page of a finished run."""
-    if not (run / "config.toml").is_file() and (run / "summary.json").is_file():
+    if any((run / name).is_file() for name in ("solve.toml", "transfer.toml")):
         raise InvalidInput(
             f"{run}: not a game, so it has no page; what came of it is in its summary.json, "
             "curves.csv and pictures"
