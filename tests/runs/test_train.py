@@ -19,7 +19,7 @@ from PIL import Image
 import ringfence
 from ringfence import demos
 from ringfence.cli import main, parser
-from ringfence.commands import demonstrated_starts
+from ringfence.commands_train import demonstrated_starts
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.demos import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
