@@ -97,7 +97,8 @@ def test_every_package_is_checked_or_stands_above() -> None:
     above = {
         "cli",
         "commands",
-        "commands_reproduce", "commands_train",
+        "commands_reproduce",
+        "commands_train",
         "control_commands",
         "own",
         "progress",

@@ -17,7 +17,7 @@ MUCH_MORE = 0.25
 #: range (5% to 95%) of their values.
 OUT_OF_SIGHT = 0.1
 
-MORE = "more of them (resume --iterations) or longer ones (--steps; in a file: env_steps)"
+MORE = "more iterations (resume --iterations) or longer ones (--steps; in a file: env_steps)"
 
 
 def doubts(
@@ -37,7 +37,7 @@ def doubts(
         found.append(
             f"the learner earns {row['learner_reward_mean']:.4g}, the experts "
             f"{row['expert_reward_mean']:.4g}: either they are far from the best that the "
-            "constraint allows, or it still allows what they avoid. More iterations tell: "
+            "constraint allows, or it still allows what they avoid. To see which, "
             f"play {MORE}"
         )
     cost, limit = row["learner_cost_mean"], row["delta_mean"]
