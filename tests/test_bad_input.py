@@ -13,7 +13,7 @@ import pytest
 
 import own_cart
 import ringfence
-from ringfence.cli import main
+from ringfence.cli.main import main
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.objects import Feature
 from ringfence.solvers.ppo import PPO

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from safetensors import SafetensorError
 
-from ringfence import demos
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.demos import dataset as demos
+from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.disk import reading, writing
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, Trajectory

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ringfence.cli import main
+from ringfence.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from ringfence.constraints.classes import TableClass
-from ringfence.constraints.player import ConstraintPlayer, Regression, ftrl
 from ringfence.constraints.table import TableConstraint
 from ringfence.constraints.template import parse_template
-from ringfence.constraints.template_player import TemplateRegression
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, limit, play
 from ringfence.objects import Array, Behaviour, Constraint, Feature, J, Problem, Solution
+from ringfence.players.convex import ConstraintPlayer, Regression, ftrl
+from ringfence.players.template import TemplateRegression
 from ringfence.solvers import soft
 from ringfence.solvers.lp import LPSolver
 from ringfence.solvers.soft import SoftSolver

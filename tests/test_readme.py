@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ringfence.cli import parser
+from ringfence.cli.main import parser
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

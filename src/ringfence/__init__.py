@@ -11,55 +11,55 @@ if TYPE_CHECKING:
     from ringfence.constraints.classes import LinearClass, TableClass
     from ringfence.constraints.linear import LinearConstraint
     from ringfence.constraints.mlp import MLPConstraint
-    from ringfence.constraints.mlp_player import MLPRegression
-    from ringfence.constraints.player import FTRL, Regression, ftrl
     from ringfence.constraints.saved import SavedConstraint, load, save
     from ringfence.constraints.table import TableConstraint
-    from ringfence.experts import ExpertConfig, make_demonstrations
+    from ringfence.deploy.cost import ConstraintCost, Monitor, VectorConstraintCost, VectorMonitor
+    from ringfence.deploy.policies import SavedPolicy, load_policy
+    from ringfence.deploy.violations import Violations
+    from ringfence.experts.optimal import ExpertConfig, make_demonstrations
     from ringfence.game import Record, Rules, play
     from ringfence.objects import Behaviour, J, Problem, Solution, behaviour_of
     from ringfence.own import check_file, learn_file
-    from ringfence.policies import SavedPolicy, load_policy
+    from ringfence.players.convex import FTRL, Regression, ftrl
+    from ringfence.players.network import MLPRegression
     from ringfence.selection import select
     from ringfence.solvers.lp import LPSolver
     from ringfence.solvers.soft import SoftSolver
-    from ringfence.use import ConstraintCost, Monitor, VectorConstraintCost, VectorMonitor
-    from ringfence.violations import Violations
     from ringfence.worlds.grid import GridWorld, maze, read_map
 
 _HOME = {
-    "FTRL": "constraints.player",
+    "FTRL": "players.convex",
     "Behaviour": "objects",
-    "ConstraintCost": "use",
-    "ExpertConfig": "experts",
+    "ConstraintCost": "deploy.cost",
+    "ExpertConfig": "experts.optimal",
     "GridWorld": "worlds.grid",
     "J": "objects",
     "LPSolver": "solvers.lp",
     "LinearClass": "constraints.classes",
     "LinearConstraint": "constraints.linear",
     "MLPConstraint": "constraints.mlp",
-    "MLPRegression": "constraints.mlp_player",
-    "Monitor": "use",
+    "MLPRegression": "players.network",
+    "Monitor": "deploy.cost",
     "Problem": "objects",
     "Record": "game",
-    "Regression": "constraints.player",
+    "Regression": "players.convex",
     "Rules": "game",
     "SavedConstraint": "constraints.saved",
-    "SavedPolicy": "policies",
+    "SavedPolicy": "deploy.policies",
     "SoftSolver": "solvers.soft",
     "Solution": "objects",
     "TableClass": "constraints.classes",
     "TableConstraint": "constraints.table",
-    "VectorConstraintCost": "use",
-    "VectorMonitor": "use",
-    "Violations": "violations",
+    "VectorConstraintCost": "deploy.cost",
+    "VectorMonitor": "deploy.cost",
+    "Violations": "deploy.violations",
     "behaviour_of": "objects",
     "check_file": "own",
-    "ftrl": "constraints.player",
+    "ftrl": "players.convex",
     "learn_file": "own",
     "load": "constraints.saved",
-    "load_policy": "policies",
-    "make_demonstrations": "experts",
+    "load_policy": "deploy.policies",
+    "make_demonstrations": "experts.optimal",
     "maze": "worlds.grid",
     "play": "game",
     "read_map": "worlds.grid",

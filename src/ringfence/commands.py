@@ -25,7 +25,7 @@ from ringfence.options import (
 )
 
 if TYPE_CHECKING:
-    from ringfence.demos import Demonstrations
+    from ringfence.demos.dataset import Demonstrations
     from ringfence.objects import Problem, Solution
     from ringfence.runs.config import SolverConfig, WorldConfig
     from ringfence.worlds.grid import GridWorld
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def quickstart(options: Namespace) -> None:
     """The whole product on the built-in maze with default settings."""
-    from ringfence.cli import parser
+    from ringfence.cli.main import parser
 
     words = ["learn", "--world", options.world, "--seed", str(options.seed)]
     if options.world == "ant-maze":
@@ -59,7 +59,8 @@ def demos_make(options: Namespace) -> None:
 
         control_commands.demos_make(options)
         return
-    from ringfence import demo_checks, demos
+    from ringfence.demos import checks as demo_checks
+    from ringfence.demos import dataset as demos
 
     if options.out.exists():
         raise InvalidInput(f"{options.out}: it exists already; choose another --out")
@@ -75,7 +76,9 @@ def demos_check(options: Namespace) -> None:
 
         control_commands.demos_check(options)
         return
-    from ringfence import demo_checks, demos, experts
+    from ringfence.demos import checks as demo_checks
+    from ringfence.demos import dataset as demos
+    from ringfence.experts import optimal as experts
     from ringfence.runs.worlds import make_world
 
     refuse_file(options.demos)
@@ -97,7 +100,8 @@ def demos_check(options: Namespace) -> None:
 
 
 def demos_show(options: Namespace) -> None:
-    from ringfence import demo_checks, demos
+    from ringfence.demos import checks as demo_checks
+    from ringfence.demos import dataset as demos
 
     refuse_file(options.demos)
     print(demo_checks.describe(demos.load(options.demos)))
@@ -124,7 +128,8 @@ def learn(options: Namespace) -> None:
         control_commands.learn(options)
         return
     refuse_continuous(options)
-    from ringfence import demos, experts
+    from ringfence.demos import dataset as demos
+    from ringfence.experts import optimal as experts
     from ringfence.runs import learn as runs
     from ringfence.runs.config import DemosConfig, GameConfig, RunConfig
     from ringfence.runs.folder import refuse_existing
@@ -194,7 +199,7 @@ def resume(options: Namespace) -> None:
 
 def finish(run: Path, workers: int) -> None:
     """Play a run to its end, with progress, and tell what came of it."""
-    from ringfence.progress import run_progress
+    from ringfence.cli.progress import run_progress
     from ringfence.report import page
     from ringfence.runs import learn, maze_learn
 
@@ -304,7 +309,7 @@ def evaluate(options: Namespace) -> None:
 
 
 def evaluate_on_map(options: Namespace, world: GridWorld) -> dict[str, Any]:
-    from ringfence import demos
+    from ringfence.demos import dataset as demos
     from ringfence.runs import evaluate as evaluation
     from ringfence.runs.single import read_constraint
 
@@ -340,15 +345,15 @@ def bench(options: Namespace) -> None:
     from ringfence.runs.files import write_json
 
     if options.what in ("crl", "maze"):
-        from ringfence.bench_crl import bench_crl
-        from ringfence.bench_maze import bench_maze
+        from ringfence.bench.crl import bench_crl
+        from ringfence.bench.maze import bench_maze
 
         numbers = bench_crl() if options.what == "crl" else bench_maze()
         if options.out is not None:
             write_json(options.out, numbers)
             print(f"saved to {options.out}")
         return
-    from ringfence import bench as benchmarks
+    from ringfence.bench import exact as benchmarks
 
     print(benchmarks.HEADER)
     rows = []
@@ -377,7 +382,7 @@ def make_demos(options: Namespace, world: WorldConfig) -> Demonstrations:
         from ringfence import commands_maze
 
         return commands_maze.make_demos(options, world)
-    from ringfence.experts import ExpertConfig, make_demonstrations
+    from ringfence.experts.optimal import ExpertConfig, make_demonstrations
     from ringfence.runs.worlds import make_world
 
     grid = make_world(world)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from ringfence import demo_checks, demos
+from ringfence.demos import checks as demo_checks
+from ringfence.demos import dataset as demos
 from ringfence.errors import InvalidInput
 from ringfence.runs import maze as mazes
 from ringfence.runs import maze_learn

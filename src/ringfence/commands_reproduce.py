@@ -114,7 +114,7 @@ def _selection(options: Namespace, seeds: int) -> None:
 
 def _cheetah(options: Namespace, seeds: int) -> None:
     from ringfence.studies import cheetah
-    from ringfence.worlds.warnings_once import warn_once
+    from ringfence.worlds.sim.warnings_once import warn_once
 
     warn_once()
     out = _out(options, "cheetah")

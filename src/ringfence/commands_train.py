@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ringfence import demos
+from ringfence.cli.progress import training_progress
 from ringfence.commands import print_numbers
+from ringfence.demos import dataset as demos
+from ringfence.deploy.policies import load_policy
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array
-from ringfence.policies import load_policy
-from ringfence.progress import training_progress
 from ringfence.runs import train as training
 from ringfence.runs.config import build, read_entries
 from ringfence.runs.frames import draw_frames

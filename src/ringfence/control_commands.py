@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ringfence import demo_checks, demos
+from ringfence.cli.progress import control_progress
 from ringfence.constraints.saved import SavedConstraint, load
+from ringfence.demos import checks as demo_checks
+from ringfence.demos import dataset as demos
+from ringfence.deploy.policies import load_policy
 from ringfence.errors import InvalidInput
+from ringfence.experts.trained import ExpertSettings, roll_out, train_experts
 from ringfence.options import CONTINUOUS, DEMONSTRATORS, EVERYWHERE, chosen, free_name, refuse
-from ringfence.policies import load_policy
-from ringfence.progress import control_progress
 from ringfence.report import page
 from ringfence.runs import control, control_transfer, own_check
 from ringfence.runs.config import build, read_entries
@@ -27,12 +29,11 @@ from ringfence.runs.control_config import (
     read_user,
     solve_settings,
 )
-from ringfence.runs.control_demos import ExpertSettings, roll_out, train_experts
 from ringfence.runs.evaluate import against_demonstrations
 from ringfence.runs.folder import refuse_existing
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds import named
-from ringfence.worlds.warnings_once import warn_once
+from ringfence.worlds.sim.warnings_once import warn_once
 
 #: Of an expert's training.
 EXPERT_STEPS = 1_000_000

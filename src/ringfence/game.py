@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ringfence.constraints.player import ConstraintPlayer
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, SolveAll, Start, Task
+from ringfence.players.convex import ConstraintPlayer
 
 Begin = Callable[[int, Solution | None], Start | None]
 

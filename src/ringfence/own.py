@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ringfence.constraints.saved import SavedConstraint, load
-from ringfence.demo_checks import Finding
+from ringfence.demos.checks import Finding
 from ringfence.errors import InvalidInput
 from ringfence.runs import control
 from ringfence.runs.control_config import read_user

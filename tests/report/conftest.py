@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ringfence.demos import content_hash
-from ringfence.experts import ExpertConfig, make_demonstrations
+from ringfence.demos.dataset import content_hash
+from ringfence.experts.optimal import ExpertConfig, make_demonstrations
 from ringfence.runs.config import DemosConfig, GameConfig, RunConfig, SolverConfig, WorldConfig
 from ringfence.runs.learn import create, drive
 from ringfence.runs.worlds import make_world

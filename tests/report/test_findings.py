@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ringfence.analysis.evidence import LABELS
 from ringfence.errors import InvalidInput
-from ringfence.evidence import LABELS
 from ringfence.report import findings, page
 from ringfence.report.labels import Suggestion, read_labels
 from ringfence.report.read import RunData, read_run

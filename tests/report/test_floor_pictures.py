@@ -8,7 +8,7 @@ from matplotlib.image import imread
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.report.animation import level_lines, walking
 from ringfence.report.floor import FloorPanel, maze_picture
-from ringfence.worlds.floor import FEATURES, Layout
+from ringfence.worlds.sim.floor import FEATURES, Layout
 
 LAYOUT = Layout((2, 3))
 WALLS = np.array([[False, True, False], [False, False, False]])

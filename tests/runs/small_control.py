@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from random_policies import policy_for
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.runs.control_config import (
     CloneConfig,
     ControlConfig,

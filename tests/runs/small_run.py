@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ringfence.demos import Demonstrations, content_hash
-from ringfence.experts import ExpertConfig, make_demonstrations
+from ringfence.demos.dataset import Demonstrations, content_hash
+from ringfence.experts.optimal import ExpertConfig, make_demonstrations
 from ringfence.runs.config import DemosConfig, GameConfig, RunConfig, SolverConfig, WorldConfig
 from ringfence.runs.worlds import make_world
 

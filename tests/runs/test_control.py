@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from small_control import PPO, demos, quiet, result, small, with_world
 
-from ringfence import demos as demonstrations
-from ringfence.cli import main
+from ringfence.cli.main import main
 from ringfence.constraints import files as constraint_files
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.demos import dataset as demonstrations
+from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, J, behaviour_of
 from ringfence.report import page

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from random_policies import policy_for
-from ringfence import demos
-from ringfence.cli import main
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.cli.main import main
+from ringfence.demos import dataset as demos
+from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.runs import control
 from ringfence.runs.control_config import ControlWorld, FeatureConfig, TaskConfig, read_user

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ringfence.constraints.player import Begun, ConstraintPlayer
 from ringfence.constraints.template import parse_template
-from ringfence.constraints.template_player import PayoffPlayer, TemplateRegression
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, Trajectory, behaviour_of
+from ringfence.players.convex import Begun, ConstraintPlayer
+from ringfence.players.template import PayoffPlayer, TemplateRegression
 from ringfence.runs.control_player import make_interval
 
 STEPS = 10

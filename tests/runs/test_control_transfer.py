@@ -14,12 +14,12 @@ from small_control import PPO, demos, quiet, small
 
 import own_cart
 import ringfence
-from ringfence import demos as demonstrations
-from ringfence.cli import main
+from ringfence.binomial import binomial_interval
+from ringfence.cli.main import main
 from ringfence.constraints.linear import LinearConstraint
-from ringfence.demos import Demonstrations, TaskDemos, content_hash
+from ringfence.demos import dataset as demonstrations
+from ringfence.demos.dataset import Demonstrations, TaskDemos, content_hash
 from ringfence.errors import InvalidInput, SolverFailed
-from ringfence.intervals import binomial_interval
 from ringfence.objects import Feature, Start, Trajectory
 from ringfence.runs import control, control_transfer
 from ringfence.runs.control_transfer import (

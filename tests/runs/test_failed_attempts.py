@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from small_control import demos, quiet, small
 
-from ringfence.cli import main
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.cli.main import main
+from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import Solution, Trajectory, behaviour_of
 from ringfence.report import page

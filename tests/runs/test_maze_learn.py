@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ringfence import demos as demonstrations
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.demos import dataset as demonstrations
+from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import Trajectory
 from ringfence.report import page

@@ -10,7 +10,7 @@ from small_control import quiet, result
 
 import own_cart
 import ringfence
-from ringfence.cli import main
+from ringfence.cli.main import main
 from ringfence.runs import control
 from ringfence.runs.control_config import read_user
 from ringfence.runs.own_check import Examined, examine

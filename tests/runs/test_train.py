@@ -17,11 +17,11 @@ import pytest
 from PIL import Image
 
 import ringfence
-from ringfence import demos
-from ringfence.cli import main, parser
+from ringfence.cli.main import main, parser
 from ringfence.commands_train import demonstrated_starts
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.demos import dataset as demos
+from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, Trajectory
 from ringfence.runs import train

@@ -13,7 +13,7 @@ from ringfence.solvers.cloning import CloningConfig, clone, renormalised
 from ringfence.solvers.ppo import PPO, evaluate, first_learner
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.worlds.ant import AntTask
-from ringfence.worlds.rollouts import Actor
+from ringfence.worlds.sim.rollouts import Actor
 
 
 def demonstrations(count: int = 3, steps: int = 200) -> list[Trajectory]:

@@ -10,8 +10,8 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import J, Problem
 from ringfence.solvers.goal_ppo import GoalPPO, demonstrated_states
 from ringfence.solvers.ppo_config import PPOConfig
-from ringfence.worlds.floor import FEATURES, Layout
 from ringfence.worlds.point_maze import PointTask, follow
+from ringfence.worlds.sim.floor import FEATURES, Layout
 
 LAYOUT = Layout((1, 3))
 TASKS = [PointTask(LAYOUT, ((0, 1),), (goal,), horizon=30) for goal in ((0, 0), (0, 2))]

@@ -16,8 +16,8 @@ from ringfence.solvers.planner import (
     flag,
     route,
 )
-from ringfence.worlds.floor import FEATURES, Layout
 from ringfence.worlds.grid import maze, safe_distances
+from ringfence.worlds.sim.floor import FEATURES, Layout
 
 Bools = NDArray[np.bool_]
 

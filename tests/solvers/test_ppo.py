@@ -15,7 +15,7 @@ from ringfence.solvers.ppo import PPO, next_multiplier
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.solvers.ppo_state import Multiplier
 from ringfence.worlds.ant import AntTask
-from ringfence.worlds.rollouts import CollectorSpec, LocalCollector, Step
+from ringfence.worlds.sim.rollouts import CollectorSpec, LocalCollector, Step
 
 SMALL = PPOConfig(
     env_steps=1024,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ringfence.cli import main
+from ringfence.cli.main import main
 from ringfence.errors import InvalidInput
 from ringfence.runs import train
 from ringfence.solvers.ppo_config import PPOConfig

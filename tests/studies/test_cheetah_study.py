@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from random_policies import policy_for
-from ringfence import check_file, demos, learn_file
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence import check_file, learn_file
+from ringfence.demos import dataset as demos
+from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import J, behaviour_of
 from ringfence.runs.control_config import read_user

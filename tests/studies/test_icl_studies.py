@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ringfence import demos
+from ringfence.demos import dataset as demos
 from ringfence.errors import InvalidInput
 from ringfence.runs import train
 from ringfence.runs.control_config import ITERATION

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from matplotlib.image import imread
 
-from ringfence.cli import main
+from ringfence.cli.main import main
 from ringfence.constraints.table import TableConstraint
 from ringfence.runs.files import json_bytes
 from ringfence.runs.transfer import planning_constraint, transfer

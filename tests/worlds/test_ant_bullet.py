@@ -16,7 +16,7 @@ from random_policies import policy_for
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.worlds.ant_bullet import AntBulletTask, BulletAnt, BulletSimulator
-from ringfence.worlds.rollouts import CollectorSpec
+from ringfence.worlds.sim.rollouts import CollectorSpec
 
 
 def spec(copies: int = 16) -> CollectorSpec:
@@ -112,7 +112,7 @@ def test_a_worker_leaves_ctrl_c_to_its_parent():
 UNGUARDED = """
 from ringfence.constraints.linear import parse_inequality
 from ringfence.worlds.ant_bullet import AntBulletTask
-from ringfence.worlds.rollouts import CollectorSpec
+from ringfence.worlds.sim.rollouts import CollectorSpec
 
 task = AntBulletTask()
 raw = parse_inequality("speed <= 0.75", task.features).raw

@@ -9,7 +9,7 @@ import pytest
 import own_cart
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature
-from ringfence.worlds.gym_env import GymTask
+from ringfence.worlds.gym import GymTask
 from ringfence.worlds.named import Named, find
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringfence.worlds.floor import CELL, Layout
 from ringfence.worlds.point_maze import STRIDE, PointSimulator, PointTask, follow, point_reward
-from ringfence.worlds.rollouts import CollectorSpec
+from ringfence.worlds.sim.floor import CELL, Layout
+from ringfence.worlds.sim.rollouts import CollectorSpec
 
 TASK = PointTask(Layout((3, 4)), ((0, 0), (2, 0)), ((0, 3), (2, 3)))
 

@@ -14,7 +14,7 @@ from ringfence.report.markup import Markup, short, tag
 from ringfence.report.read import Bools, RunData
 from ringfence.report.shell import section
 from ringfence.runs.ledger import Ledger
-from ringfence.worlds.floor import CELL, Layout
+from ringfence.worlds.sim.floor import CELL, Layout
 
 #: Frames of one round, and its seconds: some ten times faster than the Ants walk.
 FRAMES = 120

@@ -12,10 +12,10 @@ import safetensors.numpy
 from contourpy import contour_generator
 from safetensors import SafetensorError
 
-from ringfence import demos as demonstrations
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.constraints.template import HOLE, linear_template, parse_template
+from ringfence.demos import dataset as demonstrations
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Constraint, Feature, widened
 from ringfence.report.read import read_json

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ringfence.constraints import files as constraint_files
-from ringfence.demos import load
+from ringfence.demos.dataset import load
 from ringfence.objects import Array, Constraint
 from ringfence.report.draw import EXPERT, FORBIDDEN, INK, LINE, MUTED, TINTS, Curve, draw_curves
 from ringfence.report.figures import canvas, picture_bytes
 from ringfence.report.labels import Labels, read_labels
 from ringfence.report.read import Bools, read_run
 from ringfence.runs.files import write_file
-from ringfence.worlds.floor import CELL, Layout
+from ringfence.worlds.sim.floor import CELL, Layout
 
 #: Points per side of a cell's contour, and levels of the activated cost that are drawn.
 FINE = 12

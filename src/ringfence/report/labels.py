@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ringfence import evidence as evidences
+from ringfence.analysis import evidence as evidences
+from ringfence.analysis.evidence import LABELS, Evidence, Relation
 from ringfence.errors import InvalidInput
-from ringfence.evidence import LABELS, Evidence, Relation
 from ringfence.report.read import Bools, RunData
 from ringfence.worlds.grid import Cell
 

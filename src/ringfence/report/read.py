@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence import demos as demonstrations
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.table import TableConstraint, visit_table
+from ringfence.demos import dataset as demonstrations
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Constraint
 from ringfence.runs import config as configs
 from ringfence.runs.config import RunConfig
 from ringfence.runs.ledger import Ledger
-from ringfence.worlds.floor import Layout
 from ringfence.worlds.grid import FEATURES as CELLS
 from ringfence.worlds.grid import Cell, GridWorld, read_map
+from ringfence.worlds.sim.floor import Layout
 
 SCHEMA = 1
 MAX_BYTES = 1 << 28  # a summary is small; anything larger is not one

@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from ringfence import policies
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import LinearConstraint
-from ringfence.constraints.player import Begun, ConstraintPlayer
-from ringfence.demos import Demonstrations, content_hash
+from ringfence.demos.dataset import Demonstrations, content_hash
+from ringfence.deploy import policies
 from ringfence.disk import reading
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, play, weigh
@@ -37,6 +36,7 @@ from ringfence.objects import (
     Start,
     behaviour_of,
 )
+from ringfence.players.convex import Begun, ConstraintPlayer
 from ringfence.runs import control_config as configs
 from ringfence.runs import folder
 from ringfence.runs.backends import constraint_folder

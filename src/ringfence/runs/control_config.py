@@ -93,7 +93,7 @@ class ControlWorld:
 class ControlDemos:
     """Where the demonstrations are; in a run the copy `demos`, with the hash of its content.
 
-    path: a folder that `ringfence demos make` wrote, an .npz file (layout: see ringfence.logs), a
+    path: a folder that `ringfence demos make` wrote, an .npz file (layout: ringfence.demos.logs), a
     Minari folder or id; paths: the same by task, in the place of `path`. heldout: the share of
     each task's episodes, its last ones, that only selection sees (a folder of `demos make` has
     its own split).

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from ringfence.constraints.bootstrap import LEVEL, bootstrap, interval
+from ringfence.analysis.intervals import LEVEL, bootstrap, interval
 from ringfence.constraints.linear import LinearConstraint
-from ringfence.constraints.player import Begun, ConstraintPlayer
 from ringfence.constraints.template import Template, linear_template, parse_template
-from ringfence.constraints.template_player import PayoffPlayer, TemplateRegression
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Constraint, Feature, Trajectory, behaviour_of
+from ringfence.players.convex import Begun, ConstraintPlayer
+from ringfence.players.template import PayoffPlayer, TemplateRegression
 from ringfence.runs.control_config import ControlConfig, ControlGame
 
 LINEAR, NETWORK = "linear", "mlp"
@@ -59,7 +59,7 @@ def make_player(config: ControlConfig, features: tuple[Feature, ...], T: float) 
     if template is None:
         if game.player == "payoff":
             raise InvalidInput("the payoff player has no network; use regression with a tolerance")
-        from ringfence.constraints.mlp_player import MLPRegression
+        from ringfence.players.network import MLPRegression
 
         tolerance = 0.0 if game.method == "mt-icl" and game.tolerance is None else game.tolerance
         return MLPRegression(

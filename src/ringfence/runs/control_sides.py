@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ringfence.attempts import failed
-from ringfence.demos import Demonstrations, TaskDemos, of_tasks
+from ringfence.demos.attempts import failed
+from ringfence.demos.dataset import Demonstrations, TaskDemos, of_tasks
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, behaviour_of, widened
 from ringfence.runs.control_config import ControlConfig
 from ringfence.runs.control_world import make_tasks
 from ringfence.runs.own_demos import check_shapes, check_units
-from ringfence.worlds.rollouts import ContinuousTask
+from ringfence.worlds.sim.rollouts import ContinuousTask
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import safetensors.numpy
 
-from ringfence.attempts import failed
+from ringfence.demos.attempts import failed
 from ringfence.objects import Array, Problem, Solution, Start, Trajectory, behaviour_of
 from ringfence.runs.backends import solve_named
 from ringfence.runs.control_config import ControlWorld
@@ -24,7 +24,7 @@ from ringfence.runs.ledger import Ledger, arrays_hash, key_hash, solve_key
 from ringfence.solvers.ppo import PPO, evaluate, no_augmentation
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.solvers.ppo_state import Record
-from ringfence.worlds.rollouts import ContinuousTask
+from ringfence.worlds.sim.rollouts import ContinuousTask
 
 #: Of a solve's episodes, kept for pictures: how many, and every how many steps.
 PICTURED, THINNED = 8, 5

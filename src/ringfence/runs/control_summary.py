@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.constraints.search import budget_curve, expert_levels
 from ringfence.constraints.template import Template
 from ringfence.game import Record
 from ringfence.objects import Behaviour, Constraint, J, Solution
+from ringfence.players.search import budget_curve, expert_levels
 from ringfence.runs.control_config import ControlConfig
 from ringfence.runs.control_player import parameters
 from ringfence.runs.control_world import Truth, world_versions

@@ -24,12 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from ringfence import demos as demonstrations
-from ringfence import policies
+from ringfence.binomial import binomial_interval
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.linear import tightened
+from ringfence.demos import dataset as demonstrations
+from ringfence.deploy import policies
 from ringfence.errors import InvalidInput
-from ringfence.intervals import binomial_interval
 from ringfence.objects import Constraint, Problem, Start, Trajectory, widened
 from ringfence.runs import config as configs
 from ringfence.runs import control_config
@@ -44,10 +44,10 @@ from ringfence.runs.summary import finite
 from ringfence.solvers.ppo import evaluate, seen_of
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.solvers.ppo_state import Record
-from ringfence.worlds.gym_env import GymTask
-from ringfence.worlds.replay import trial
-from ringfence.worlds.rollout_checks import check_task
-from ringfence.worlds.rollouts import ContinuousTask
+from ringfence.worlds.gym import GymTask
+from ringfence.worlds.sim.replay import trial
+from ringfence.worlds.sim.rollouts import ContinuousTask
+from ringfence.worlds.sim.task_checks import check_task
 
 FILE = "transfer.toml"
 #: The last number of the seed path of the episodes that are counted.

@@ -9,15 +9,15 @@ from importlib.util import find_spec
 import numpy as np
 
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
-from ringfence.demos import TaskDemos
+from ringfence.demos.dataset import TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Feature, J
 from ringfence.runs.control_config import ControlWorld, FeatureConfig, TaskConfig
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.ant_bullet import AntBulletTask
-from ringfence.worlds.gym_env import GymTask
+from ringfence.worlds.gym import GymTask
 from ringfence.worlds.named import Named, find
-from ringfence.worlds.rollouts import ContinuousTask
+from ringfence.worlds.sim.rollouts import ContinuousTask
 
 
 def make_tasks(world: ControlWorld) -> tuple[ContinuousTask, ...]:

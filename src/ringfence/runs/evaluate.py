@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ringfence.constraints.table import TableConstraint
-from ringfence.demos import Demonstrations
+from ringfence.demos.dataset import Demonstrations
 from ringfence.errors import InfeasibleLimit, InvalidInput
-from ringfence.experts import expert_behaviours
+from ringfence.experts.optimal import expert_behaviours
 from ringfence.objects import Constraint, J, Problem, Solution, behaviour_of
 from ringfence.runs.summary import iou, per_task
 from ringfence.worlds.finite import FiniteTask, occupancy

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ringfence import evidence as evidences
+from ringfence.analysis import evidence as evidences
+from ringfence.analysis.evidence import Evidence, Group, Relation, Suggestion
 from ringfence.errors import InvalidInput
-from ringfence.evidence import Evidence, Group, Relation, Suggestion
 from ringfence.objects import Constraint
 from ringfence.worlds.grid import GridWorld
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ringfence import demos as demonstrations
-from ringfence.demos import Demonstrations
+from ringfence.demos import dataset as demonstrations
+from ringfence.demos.dataset import Demonstrations
 from ringfence.disk import writing
 from ringfence.errors import InvalidInput
 from ringfence.runs.files import fresh_partial, publish, write_file

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ringfence.experts.trained import read_weights
 from ringfence.report.frames import strip
 from ringfence.runs import train
-from ringfence.runs.control_demos import read_weights
 from ringfence.runs.files import write_file
 from ringfence.solvers.ppo import evaluate, seen_of
 from ringfence.worlds.ant import AntTask
-from ringfence.worlds.ant_frames import draw
+from ringfence.worlds.sim.ant_frames import draw
 
 FRAMES = 6
 PICTURE = 40  # its stream of random numbers

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from ringfence import demos as demonstrations
-from ringfence import evidence as evidences
-from ringfence import experts as maker
-from ringfence import theory
+from ringfence.analysis import evidence as evidences
+from ringfence.analysis import theory
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.classes import ConstraintClass, LinearClass, TableClass, with_constant
-from ringfence.constraints.player import FTRL, Regression, ftrl
-from ringfence.demos import Demonstrations
+from ringfence.demos import dataset as demonstrations
+from ringfence.demos.dataset import Demonstrations
 from ringfence.errors import InvalidInput
+from ringfence.experts import optimal as maker
 from ringfence.game import Rules, play
 from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, Task, behaviour_of
+from ringfence.players.convex import FTRL, Regression, ftrl
 from ringfence.runs import config as configs
 from ringfence.runs import evidence as evidence_json
 from ringfence.runs import folder

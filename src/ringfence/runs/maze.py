@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence import evidence as evidences
+from ringfence.analysis import evidence as evidences
 from ringfence.constraints.table import TableConstraint
-from ringfence.demo_checks import Finding
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.demos.checks import Finding
+from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Constraint, Solution, Trajectory
 from ringfence.solvers.planner import EXPERT, HELD_OUT, best_moves, flag, plan
 from ringfence.worlds.ant_maze import AntMaze, MazeTruth
-from ringfence.worlds.ant_walk import Walked, walk_groups
 from ringfence.worlds.finite import FiniteTask
-from ringfence.worlds.floor import ARRIVED, CELL, OUTCOMES, Layout, MazeTask
 from ringfence.worlds.grid import FEATURES as CELLS
+from ringfence.worlds.sim.ant_walk import Walked, walk_groups
+from ringfence.worlds.sim.floor import ARRIVED, CELL, OUTCOMES, Layout, MazeTask
 
 # Experts ----------------------------------------------------------------------------------------
 

@@ -14,13 +14,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from ringfence import demos as demonstrations
-from ringfence import evidence as evidences
-from ringfence.constraints.mlp_player import MLPRegression
-from ringfence.demos import Demonstrations
+from ringfence.analysis import evidence as evidences
+from ringfence.demos import dataset as demonstrations
+from ringfence.demos.dataset import Demonstrations
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, play
 from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, behaviour_of
+from ringfence.players.network import MLPRegression
 from ringfence.runs import config as configs
 from ringfence.runs import evidence as evidence_json
 from ringfence.runs import folder
@@ -41,7 +41,7 @@ from ringfence.runs.worlds import make_maze
 from ringfence.selection import select
 from ringfence.solvers.planner import LEARNER, Bools, Planner, best_moves, flag
 from ringfence.worlds.ant_maze import AntMaze
-from ringfence.worlds.floor import MazeTask
+from ringfence.worlds.sim.floor import MazeTask
 
 #: How the restricted class is fitted, by measurement. With the paper's fit (learning rate 3e-4,
 #: points by visits) and tolerance 0 the output was lowered by 0.4 to 0.6, most walls with it (IoU

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from ringfence import evidence as evidences
+from ringfence.analysis import evidence as evidences
+from ringfence.analysis.evidence import Evidence
 from ringfence.constraints import files as constraint_files
 from ringfence.errors import InfeasibleLimit, InvalidInput
-from ringfence.evidence import Evidence
 from ringfence.objects import Constraint, Solution
 from ringfence.report.floor import FloorPanel, maze_picture
 from ringfence.runs import config as configs
@@ -28,8 +28,8 @@ from ringfence.runs.transfer import Unknown
 from ringfence.runs.worlds import make_maze
 from ringfence.solvers.planner import PENALTY, Bools, Planner, distances, flag
 from ringfence.worlds.ant_maze import AntMaze
-from ringfence.worlds.floor import ARRIVED, MazeTask
 from ringfence.worlds.grid import Cell
+from ringfence.worlds.sim.floor import ARRIVED, MazeTask
 
 TRANSFER = 4  # a stream of random numbers, beside the planner's
 

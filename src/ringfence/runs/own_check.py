@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ringfence import demo_checks
-from ringfence import demos as demonstrations
-from ringfence.demo_checks import Finding
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.analysis.saturation import CONVENTION, coverage, saturation, standing_apart
+from ringfence.demos import checks as demo_checks
+from ringfence.demos import dataset as demonstrations
+from ringfence.demos.checks import Finding
+from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
 from ringfence.runs import control
 from ringfence.runs.control_config import ControlConfig, ControlDemos
@@ -23,10 +24,9 @@ from ringfence.runs.control_player import make_template, used_features
 from ringfence.runs.control_sides import make_sides
 from ringfence.runs.control_world import make_tasks, world_versions
 from ringfence.runs.own_demos import complete, gather
-from ringfence.saturation import CONVENTION, coverage, saturation, standing_apart
-from ringfence.worlds.gym_env import GymTask
-from ringfence.worlds.replay import Replay, first_difference, trial
-from ringfence.worlds.rollouts import ContinuousTask
+from ringfence.worlds.gym import GymTask
+from ringfence.worlds.sim.replay import Replay, first_difference, trial
+from ringfence.worlds.sim.rollouts import ContinuousTask
 
 
 @dataclass(frozen=True, eq=False)

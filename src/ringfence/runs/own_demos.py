@@ -12,17 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ringfence import demos as demonstrations
-from ringfence import logs
-from ringfence.demo_checks import Finding
-from ringfence.demos import INDEX, TaskDemos
+from ringfence.demos import dataset as demonstrations
+from ringfence.demos import logs
+from ringfence.demos.checks import Finding
+from ringfence.demos.dataset import INDEX, TaskDemos
+from ringfence.demos.logs import Log
 from ringfence.errors import InvalidInput
-from ringfence.logs import Log
 from ringfence.objects import Array, Feature, Trajectory
 from ringfence.runs.control_config import ControlConfig
-from ringfence.worlds.gym_env import GymTask
-from ringfence.worlds.replay import Replay, first_difference, replay
-from ringfence.worlds.rollouts import ContinuousTask
+from ringfence.worlds.gym import GymTask
+from ringfence.worlds.sim.replay import Replay, first_difference, replay
+from ringfence.worlds.sim.rollouts import ContinuousTask
 
 #: Episodes of a task that are replayed although nothing is missing from them.
 REPLAYED = 5

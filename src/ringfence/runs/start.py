@@ -6,7 +6,7 @@ from pathlib import Path
 
 import safetensors.numpy
 
-from ringfence import policies
+from ringfence.deploy import policies
 from ringfence.disk import reading
 from ringfence.errors import InvalidInput
 from ringfence.objects import Start

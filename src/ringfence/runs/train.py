@@ -27,9 +27,9 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from ringfence import policies
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.constraints.saved import load
+from ringfence.deploy import policies
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature, Problem, Start, Trajectory
 from ringfence.report.topview import top_view
@@ -50,8 +50,8 @@ from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.solvers.ppo_state import Record
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.ant_bullet import AntBulletTask
-from ringfence.worlds.gym_env import GymTask
-from ringfence.worlds.rollouts import ContinuousTask
+from ringfence.worlds.gym import GymTask
+from ringfence.worlds.sim.rollouts import ContinuousTask
 
 FILE, STARTS = "solve.toml", "starts.safetensors"
 PICTURED = 8  # episodes in the picture

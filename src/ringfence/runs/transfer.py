@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ringfence import evidence as evidences
+from ringfence.analysis import evidence as evidences
+from ringfence.analysis.evidence import Evidence
 from ringfence.constraints import files as constraint_files
 from ringfence.constraints.table import TableConstraint
 from ringfence.errors import InfeasibleLimit, InvalidInput
-from ringfence.evidence import Evidence
 from ringfence.objects import Problem, Solution
 from ringfence.runs import config as configs
 from ringfence.runs import evidence as evidence_json

@@ -11,8 +11,8 @@ from ringfence.runs.config import SolverConfig, WorldConfig
 from ringfence.solvers.lp import LPSolver
 from ringfence.solvers.soft import SoftSolver
 from ringfence.worlds.ant_maze import AntMaze
-from ringfence.worlds.floor import HORIZON
 from ringfence.worlds.grid import MAZE, MAZE_HORIZON, GridWorld, Reward, read_map
+from ringfence.worlds.sim.floor import HORIZON
 
 MAX_MAP_BYTES = 1 << 20
 ANT_MAZE = "ant-maze"

@@ -29,7 +29,7 @@ from ringfence.solvers.networks import (
     same_outputs,
 )
 from ringfence.solvers.ppo_config import PPOConfig
-from ringfence.worlds.rollouts import (
+from ringfence.worlds.sim.rollouts import (
     OBSERVATION_CLIP,
     Arrays,
     ContinuousTask,

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.objects import Array, Constraint, Solution, behaviour_of
-from ringfence.worlds.ant_walk import Walk, Walked, walk_groups
-from ringfence.worlds.floor import CELL, Cell, Layout, MazeTask
+from ringfence.worlds.sim.ant_walk import Walk, Walked, walk_groups
+from ringfence.worlds.sim.floor import CELL, Cell, Layout, MazeTask
 
 Bools = NDArray[np.bool_]
 

@@ -57,8 +57,7 @@ from ringfence.solvers.ppo_state import (
     load_checkpoint,
     save_checkpoint,
 )
-from ringfence.worlds.rollout_checks import check_finite, check_task
-from ringfence.worlds.rollouts import (
+from ringfence.worlds.sim.rollouts import (
     OBSERVATION_CLIP,
     Arrays,
     Chunk,
@@ -66,6 +65,7 @@ from ringfence.worlds.rollouts import (
     CollectorSpec,
     ContinuousTask,
 )
+from ringfence.worlds.sim.task_checks import check_finite, check_task
 
 #: Streams of random numbers, beside the collector's.
 INITIAL, MINIBATCHES, EVALUATE = 10, 11, 12

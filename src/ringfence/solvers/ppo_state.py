@@ -22,7 +22,7 @@ from ringfence.objects import Array, Problem
 from ringfence.solvers import checkpoints
 from ringfence.solvers.networks import Params, Statistics
 from ringfence.solvers.ppo_config import PPOConfig
-from ringfence.worlds.rollouts import Collector
+from ringfence.worlds.sim.rollouts import Collector
 
 #: Bytes of a checkpoint mean the same only within one schema.
 SCHEMA = 4

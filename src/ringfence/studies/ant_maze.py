@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ringfence import demos as demonstrations
-from ringfence import evidence as evidences
+from ringfence.analysis import evidence as evidences
 from ringfence.constraints.table import TableConstraint
-from ringfence.demos import TaskDemos
+from ringfence.demos import dataset as demonstrations
+from ringfence.demos.dataset import TaskDemos
 from ringfence.game import Record, Rules, play
 from ringfence.objects import behaviour_of
 from ringfence.runs import config as configs
@@ -39,8 +39,8 @@ from ringfence.runs.worlds import make_maze, world_config
 from ringfence.solvers.planner import PENALTY, Bools, distances, flag
 from ringfence.studies import ant_maze_tables
 from ringfence.worlds.ant_maze import AntMaze
-from ringfence.worlds.floor import ARRIVED
 from ringfence.worlds.grid import Cell
+from ringfence.worlds.sim.floor import ARRIVED
 
 Say = Callable[[str], None]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.demos import load
+from ringfence.demos.dataset import load
 from ringfence.report.draw import Curve
 from ringfence.report.floor import FloorPanel, curves_figure, evidence_figure, maze_figure
 from ringfence.runs import config as configs

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ringfence import demos
+from ringfence.cli.progress import control_progress
 from ringfence.constraints.linear import parse_inequality
-from ringfence.demo_checks import Finding
-from ringfence.demos import Demonstrations, TaskDemos
+from ringfence.demos import dataset as demos
+from ringfence.demos.checks import Finding
+from ringfence.demos.dataset import Demonstrations, TaskDemos
+from ringfence.experts.trained import ExpertSettings, roll_out, train_experts
 from ringfence.objects import J, behaviour_of
-from ringfence.progress import control_progress
 from ringfence.runs import control
 from ringfence.runs.control_config import ControlConfig, read_user, solve_settings
-from ringfence.runs.control_demos import ExpertSettings, roll_out, train_experts
 from ringfence.runs.files import write_file, write_json
 from ringfence.runs.own_check import Examined, examine
 from ringfence.solvers.ppo_config import PPOConfig

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.baselines.chou import Outcome, chou
 from ringfence.constraints.template import parse_template
 from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
+from ringfence.players.rivals.chou import Outcome, chou
 from ringfence.runs.control_config import ControlWorld
 from ringfence.runs.control_solver import ControlSolver
 from ringfence.runs.control_summary import Reader

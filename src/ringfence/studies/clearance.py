@@ -15,9 +15,9 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from ringfence.cli.progress import control_progress
 from ringfence.constraints.saved import load
 from ringfence.errors import InvalidInput
-from ringfence.progress import control_progress
 from ringfence.runs import control_transfer
 from ringfence.runs.control_transfer import FILE, Settings, TransferConfig, own_task, saved_folder
 from ringfence.runs.files import write_file, write_json

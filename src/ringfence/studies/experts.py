@@ -17,9 +17,9 @@ import numpy as np
 
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
+from ringfence.experts.trained import read_weights
 from ringfence.objects import Array
 from ringfence.report.training import Course, courses_figure
-from ringfence.runs.control_demos import read_weights
 from ringfence.runs.files import write_file, write_json
 from ringfence.runs.train import UNCONSTRAINED, World, figures_of, make_task
 from ringfence.solvers.ppo import evaluate, no_augmentation
@@ -47,7 +47,7 @@ from ringfence.studies.trainings import (
     smooth,
     trained_expert,
 )
-from ringfence.worlds.rollouts import Arrays, ContinuousTask
+from ringfence.worlds.sim.rollouts import Arrays, ContinuousTask
 
 #: The most telling first.
 EXPERTS = (

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ringfence import demos
-from ringfence.demos import Demonstrations
+from ringfence.cli.progress import control_progress
+from ringfence.demos import dataset as demos
+from ringfence.demos.dataset import Demonstrations
 from ringfence.errors import InvalidInput
-from ringfence.progress import control_progress
+from ringfence.experts.trained import ExpertSettings, read_weights, roll_out
 from ringfence.report import page
 from ringfence.runs import control, control_config
 from ringfence.runs.config import build
@@ -30,7 +31,6 @@ from ringfence.runs.control_config import (
     ControlGame,
     ControlWorld,
 )
-from ringfence.runs.control_demos import ExpertSettings, read_weights, roll_out
 from ringfence.runs.files import write_json
 from ringfence.runs.train import World
 from ringfence.solvers.ppo_config import PPOConfig

@@ -14,15 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence import evidence as evidences
+from ringfence.analysis import evidence as evidences
+from ringfence.analysis.evidence import Evidence
 from ringfence.constraints.classes import TableClass
-from ringfence.constraints.player import ConstraintPlayer, Regression, ftrl
 from ringfence.constraints.table import TableConstraint
-from ringfence.demos import Demonstrations
-from ringfence.evidence import Evidence
-from ringfence.experts import ExpertConfig, exact_groups, expert_behaviours, make_demonstrations
+from ringfence.demos.dataset import Demonstrations
+from ringfence.experts.optimal import (
+    ExpertConfig,
+    exact_groups,
+    expert_behaviours,
+    make_demonstrations,
+)
 from ringfence.game import Record, Rules, play
 from ringfence.objects import Behaviour, Constraint, Problem, Solution, behaviour_of
+from ringfence.players.convex import ConstraintPlayer, Regression, ftrl
 from ringfence.runs.evaluate import against_truth
 from ringfence.runs.evidence import suggestions
 from ringfence.runs.summary import iou

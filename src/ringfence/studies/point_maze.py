@@ -27,9 +27,9 @@ from ringfence.solvers.planner import EXPERT, HELD_OUT, best_moves, flag, route
 from ringfence.solvers.ppo_config import PPOConfig
 from ringfence.studies.tables import markdown
 from ringfence.worlds.ant_maze import AntMaze
-from ringfence.worlds.floor import CELL
 from ringfence.worlds.grid import maze
 from ringfence.worlds.point_maze import PointTask, follow
+from ringfence.worlds.sim.floor import CELL
 
 ITERATIONS = 8
 PATHS = 10  # of the experts, from each start of each task, and as many held out

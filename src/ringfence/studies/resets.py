@@ -14,9 +14,9 @@ import numpy as np
 
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
+from ringfence.experts.trained import read_weights
 from ringfence.objects import Array
 from ringfence.report.training import Course, Panel, comparison_figure
-from ringfence.runs.control_demos import read_weights
 from ringfence.runs.files import write_file, write_json
 from ringfence.runs.train import starts_hash
 from ringfence.solvers.ppo import evaluate

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.demos import content_hash
-from ringfence.experts import ExpertConfig, make_demonstrations
+from ringfence.demos.dataset import content_hash
+from ringfence.experts.optimal import ExpertConfig, make_demonstrations
 from ringfence.report.draw import Curve
 from ringfence.report.figures import Panel, curve_figure, maze_figure
 from ringfence.runs import learn as runs

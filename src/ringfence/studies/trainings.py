@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ringfence.cli.progress import training_line
 from ringfence.errors import InvalidInput
+from ringfence.experts.trained import read_weights
 from ringfence.objects import Array, Start
-from ringfence.progress import training_line
 from ringfence.runs import train
 from ringfence.runs.config import inline
-from ringfence.runs.control_demos import read_weights
 from ringfence.runs.start import start_hash
 from ringfence.runs.train import UNCONSTRAINED, TrainConfig, World
 from ringfence.solvers.ppo_config import PPOConfig

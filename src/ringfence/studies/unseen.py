@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence import evidence as evidences
+from ringfence.analysis import evidence as evidences
+from ringfence.analysis.evidence import Evidence
 from ringfence.errors import SolverFailed
-from ringfence.evidence import Evidence
-from ringfence.experts import exact_groups, expert_behaviours
+from ringfence.experts.optimal import exact_groups, expert_behaviours
 from ringfence.runs.evaluate import CERTAIN
 from ringfence.runs.files import remove_partials, write_json
 from ringfence.runs.summary import versions

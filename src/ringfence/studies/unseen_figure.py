@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.intervals import binomial_interval
+from ringfence.binomial import binomial_interval
 from ringfence.report.draw import CURVE_STYLES, LINE
 from ringfence.report.figures import canvas, picture_bytes
 from ringfence.runs.files import write_file

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ringfence import theory
-from ringfence.intervals import binomial_interval
+from ringfence.analysis import theory
+from ringfence.binomial import binomial_interval
 from ringfence.runs.summary import versions
 from ringfence.studies.unseen import METHODS, MOST_TASKS, NEW_GOAL, NEW_START, SIDE, Rows
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature, Trajectory
-from ringfence.worlds.rollouts import (
+from ringfence.worlds.sim.rollouts import (
     Collector,
     CollectorSpec,
     GroupedCollector,

@@ -27,7 +27,7 @@ from safetensors.numpy import load, save
 
 from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
 from ringfence.objects import Array, Feature, Trajectory
-from ringfence.worlds.rollouts import (
+from ringfence.worlds.sim.rollouts import (
     Arrays,
     Chunk,
     Collector,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Feature
-from ringfence.worlds.floor import FEATURES, HORIZON, Layout, MazeTask
 from ringfence.worlds.grid import Cell, GridWorld
+from ringfence.worlds.sim.floor import FEATURES, HORIZON, Layout, MazeTask
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.objects import Array, Feature, Trajectory
-from ringfence.worlds.floor import CELL, FEATURES, Cell, Layout
-from ringfence.worlds.rollouts import Collector, CollectorSpec, LocalCollector, Step
+from ringfence.worlds.sim.floor import CELL, FEATURES, Cell, Layout
+from ringfence.worlds.sim.rollouts import Collector, CollectorSpec, LocalCollector, Step
 
 HORIZON = 150
 STRIDE = 1.0  # m a step

@@ -1,1 +1,0 @@
-"""Other ways to learn a constraint, to compare with."""

@@ -1,0 +1,251 @@
+"""Anyone's Gymnasium environment with Box observations and actions, as a task.
+
+The environment is named by its registered id or by "module:function" (a function that makes
+one). Its features are declared: a key of the environment's `info`, a column of the observation,
+or a function of the transition. Copies run in Gymnasium's own SyncVectorEnv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from numpy.typing import NDArray
+
+from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
+from ringfence.objects import Array, Feature
+from ringfence.worlds.named import blame, find
+from ringfence.worlds.sim.rollouts import Collector, CollectorSpec, LocalCollector, Step
+from ringfence.worlds.sim.shapes import Shaped
+from ringfence.worlds.sim.sources import FeatureReader, TransitionFeatures
+
+#: (observations [N, o], actions [N, a], next observations [N, o]) -> rewards [N]
+TransitionReward = Callable[[Array, Array, Array], Array]
+
+
+@dataclass(frozen=True)
+class GymTask:
+    """A Gymnasium environment as a task.
+
+    features: names and units; a feature's value is info[name] after the step, unless `sources`
+    names another key or a column of the observation, or `transition` computes all of them.
+    steps: of an episode, by default the registered limit. kwargs: for the environment's maker.
+    reward: in the place of the environment's own. wrapper: put around each environment. A saved
+    state is the start's seed and the actions since: exact for any environment whose steps depend
+    on nothing else. Functions that are `Named` keep the task's repr the same in every process,
+    which a killed solve needs to go on.
+    """
+
+    env: str
+    features: tuple[Feature, ...]
+    transition: TransitionFeatures | None = None
+    steps: int | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    sources: Mapping[str, str | int] = field(default_factory=dict)
+    reward: TransitionReward | None = None
+    label: str = ""
+    wrapper: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        spaces = self._spaces
+        for name, space in (("observations", spaces[0]), ("actions", spaces[1])):
+            if not isinstance(space, Box) or len(space.shape) != 1:
+                raise InvalidInput(f"{self.env}: {name} must be a flat Box, got {space}")
+        if not np.isfinite([self.action_low, self.action_high]).all():
+            raise InvalidInput(f"{self.env}: the box of actions must be bounded")
+        if not self.features:
+            raise InvalidInput(f"{self.env}: declare at least one feature for the constraint")
+        for name, place in self.sources.items():
+            if isinstance(place, int) and not 0 <= place < self.observation_dim:
+                raise InvalidInput(
+                    f"{self.env}: feature {name!r} is column {place} of the observation, which "
+                    f"has columns 0 to {self.observation_dim - 1}"
+                )
+
+    @property
+    def name(self) -> str:
+        return self.label or self.env
+
+    @property
+    def horizon(self) -> int:
+        limit = self.steps or self._spaces[2]
+        if limit is None:
+            raise InvalidInput(
+                f"{self.env} has no registered episode length: give one (solve: --horizon; in a "
+                "file: steps)"
+            )
+        return limit
+
+    @property
+    def observation_dim(self) -> int:
+        return int(self._spaces[0].shape[0])
+
+    @property
+    def action_low(self) -> Array:
+        return np.asarray(self._spaces[1].low, np.float64)
+
+    @property
+    def action_high(self) -> Array:
+        return np.asarray(self._spaces[1].high, np.float64)
+
+    def simulator(self, copies: int) -> GymSimulator:
+        return GymSimulator(self, copies)
+
+    def collector(self, spec: CollectorSpec) -> Collector:
+        if spec.starts is not None:
+            raise InvalidInput(f"{self.env}: a Gymnasium environment can't start at given states")
+        return LocalCollector(self, self.simulator(spec.copies), spec)
+
+    def make(self) -> gymnasium.Env[Any, Any]:
+        """One environment, without a time limit of its own where Gymnasium added one."""
+        try:
+            made = self._maker()(**self.kwargs)
+            made = made if self.wrapper is None else self.wrapper(made)
+        except RingfenceError:
+            raise
+        except Exception as problem:  # anyone's code may raise anything
+            module, dot, name = self.env.rpartition(".")
+            hint = f"; a class of a module is written '{module}:{name}'" if dot else ""
+            if isinstance(problem, gymnasium.error.NameNotFound) and not dot:
+                hint = f"; one that your module registers is written 'module:{self.env}'"
+            raise InvalidInput(
+                f"can't make the environment {self.env!r}: {blame(problem)}{hint}"
+            ) from problem
+        if not isinstance(made, gymnasium.Env):
+            raise InvalidInput(
+                f"{self.env!r} made {type(made).__name__}, not a gymnasium.Env; for an old gym "
+                "environment use Gymnasium's compatibility wrapper"
+            )
+        return made
+
+    def _maker(self) -> Callable[..., Any]:
+        """ "module:function", unless Gymnasium knows the name ("module:Id-v0" counts)."""
+        known = self.env in gymnasium.registry or "-v" in self.env.partition(":")[2]
+        if ":" in self.env and not known:
+            return find(self.env)
+        return partial(gymnasium.make, self.env, max_episode_steps=-1)
+
+    @cached_property
+    def _spaces(self) -> tuple[Any, Any, int | None]:
+        """Observation space, action space and the registered limit of steps."""
+        env = self.make()
+        env.close()
+        registered = gymnasium.registry.get(self.env.rpartition(":")[2])
+        limit = registered.max_episode_steps if registered is not None else None
+        return env.observation_space, env.action_space, limit
+
+
+@contextmanager
+def anyones_code(what: str) -> Iterator[None]:
+    """Anyone's code may raise anything: one line that says where."""
+    try:
+        yield
+    except RingfenceError:
+        raise
+    except Exception as problem:
+        raise SolverFailed(
+            f"{what} failed: {blame(problem)}; once that is mended, a run goes on with "
+            "'ringfence resume'"
+        ) from problem
+
+
+class GymSimulator:
+    """Copies of a GymTask in one SyncVectorEnv that never resets by itself."""
+
+    def __init__(self, task: GymTask, copies: int) -> None:
+        self.copies, self._task = copies, task
+        makers = [lambda: Shaped(task.make())] * copies
+        self._envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
+        self._seeds = np.zeros(copies, np.int64)
+        self._actions: list[list[Array]] = [[] for _ in range(copies)]
+        self._seen = np.zeros((copies, task.observation_dim))
+        self._ended = np.ones(copies, np.bool_)
+        self._reader = FeatureReader(task.features, task.transition or task.sources, task.name)
+
+    @property
+    def seeds(self) -> NDArray[np.int64]:
+        """With which each copy was last reset [N]."""
+        return self._seeds.copy()
+
+    def reset(self, which: NDArray[np.intp], rngs: Sequence[np.random.Generator]) -> Array:
+        if len(which):
+            self._seeds[which] = [int(r.integers(2**31)) for r in rngs]
+            self._begin(which)
+        return self._seen.copy()
+
+    def place(self, which: NDArray[np.intp], states: Array) -> Array:
+        if len(which):
+            raise InvalidInput(f"{self._task.name}: can't start at given states")
+        return self._seen.copy()
+
+    def step(self, actions: Array) -> Step:
+        self._begin(np.flatnonzero(self._ended))  # a copy that ended and wasn't reset starts over
+        before, dtype = self._seen.copy(), self._envs.single_action_space.dtype
+        with anyones_code(f"a step of {self._task.name}"):
+            seen, rewards, terminated, truncated, info = self._envs.step(actions.astype(dtype))
+        if np.shape(seen) != before.shape:
+            raise SolverFailed(
+                f"{self._task.name} returned observations of shape {np.shape(seen)}, "
+                f"not {before.shape}"
+            )
+        self._seen = np.array(seen, np.float64)
+        self._ended = terminated | truncated
+        for past, action in zip(self._actions, actions, strict=True):
+            past.append(action)
+        every = np.ones(self.copies, np.bool_)
+        features = self._reader.batch(before, actions, self._seen, info, every)
+        rewards = self._rewards(before, actions, rewards)
+        return Step(self._seen.copy(), rewards, features, terminated, truncated)
+
+    def save(self) -> dict[str, Array]:
+        saved: dict[str, Array] = {"seeds": self._seeds.astype(np.float64)}
+        shape = (-1, len(self._task.action_low))
+        for i, actions in enumerate(self._actions):
+            saved[f"actions{i}"] = np.array(actions).reshape(shape)
+        return saved
+
+    def restore(self, saved: Mapping[str, Array]) -> Array:
+        self._seeds = saved["seeds"].astype(np.int64)
+        self._begin(np.arange(self.copies))
+        dtype = self._envs.single_action_space.dtype
+        for i, env in enumerate(self._envs.envs):
+            for action in saved[f"actions{i}"]:
+                self._seen[i] = env.step(action.astype(dtype))[0]
+            self._actions[i] = list(saved[f"actions{i}"])
+        return self._seen.copy()
+
+    def close(self) -> None:
+        self._envs.close()
+
+    def _begin(self, which: NDArray[np.intp]) -> None:
+        if not len(which):
+            return
+        mask = np.zeros(self.copies, np.bool_)
+        mask[which] = True
+        seeds: list[int | None] = [int(s) for s in self._seeds]
+        # Not the vector environment's joined observations: after `restore` they are stale.
+        with anyones_code(f"a reset of {self._task.name}"):
+            self._envs.reset(seed=seeds, options={"reset_mask": mask})
+        for i in which:
+            self._seen[i] = self._envs._env_obs[i]
+            self._actions[i] = []
+        self._ended[which] = False
+
+    def _rewards(self, before: Array, actions: Array, own: Array) -> Array:
+        if self._task.reward is None:
+            return own.astype(np.float64)
+        with anyones_code(f"the reward function of {self._task.name}"):
+            rewards = np.asarray(self._task.reward(before, actions, self._seen), np.float64)
+        if rewards.shape != (self.copies,):
+            raise SolverFailed(
+                f"the reward function of {self._task.name} returned shape {rewards.shape}, "
+                f"not ({self.copies},)"
+            )
+        return rewards

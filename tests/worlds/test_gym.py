@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import gymnasium
+import numpy as np
+import pytest
+
+from random_policies import policy_for
+from ringfence.constraints.linear import parse_inequality
+from ringfence.errors import InvalidInput, SolverFailed
+from ringfence.objects import Feature, Problem
+from ringfence.solvers.ppo import PPO
+from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.worlds.gym import GymSimulator, GymTask
+from ringfence.worlds.sim.rollouts import CollectorSpec
+
+
+def spin(before, actions, after):
+    """The pendulum's angular speed."""
+    return np.abs(after[:, 2:3])
+
+
+class Walk(gymnasium.Env):
+    """x moves by the action; x is in `info`; ends beyond 1."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
+    action_space = gymnasium.spaces.Box(-2.0, 2.0, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = self.np_random.uniform(-0.1, 0.1)
+        return np.array([self.x], np.float32), {}
+
+    def step(self, action):
+        self.x += 0.1 * float(action[0])
+        return np.array([self.x], np.float32), self.x, abs(self.x) > 1, False, {"x": self.x}
+
+
+def make_walk():
+    return Walk()
+
+
+PENDULUM = GymTask("Pendulum-v1", (Feature("spin", "rad/s"),), transition=spin)
+WALK = GymTask(f"{__name__}:make_walk", (Feature("x", "m"),), steps=50)
+
+
+def test_steps_like_the_environment_itself():
+    sim = GymSimulator(PENDULUM, 3)
+    sim.reset(np.arange(3), [np.random.default_rng(i) for i in range(3)])
+    env = gymnasium.make("Pendulum-v1")
+    seed = int(np.random.default_rng(1).integers(2**31))
+    expected, _ = env.reset(seed=seed)
+    for action in np.random.default_rng(5).uniform(-2, 2, (20, 3, 1)):
+        step = sim.step(action)
+        expected, reward, *_ = env.step(action[1].astype(np.float32))
+        np.testing.assert_array_equal(step.observations[1], expected)
+        assert step.rewards[1] == reward
+        assert step.features[1, 0] == abs(expected[2])
+
+
+def test_registered_limit_and_action_box_are_the_environments():
+    assert PENDULUM.horizon == 200
+    assert PENDULUM.action_high.tolist() == [2.0]
+
+
+def test_features_come_from_info_and_episodes_end_by_themselves():
+    collector = WALK.collector(CollectorSpec(4, lambda p: p[:, 0], (0,)))
+    policy = policy_for(WALK)
+    policy["actor/b1"] += 2
+    chunk = collector.collect(policy, 60, 0)
+    assert chunk.terminated.any()
+    beyond = np.abs(chunk.features[..., 0]) > 1
+    assert np.array_equal(beyond, chunk.terminated)
+    runs = collector.episodes(policy, 4, deterministic=True, seed=(1,))
+    assert all(r.terminated and len(r) < 50 and r.actions.max() <= 2 for r in runs)
+
+
+def test_restored_collector_goes_on_with_the_same_bytes():
+    spec, policy = CollectorSpec(4, lambda p: p[:, 0], (0,)), policy_for(WALK)
+    collector, other = WALK.collector(spec), WALK.collector(spec)
+    collector.collect(policy, 30, 0)
+    other.restore(collector.save())
+    one, two = collector.collect(policy, 30, 1), other.collect(policy, 30, 1)
+    for name, value in one.arrays().items():
+        assert np.array_equal(value, two.arrays()[name]), name
+
+
+def test_ppo_solves_a_gymnasium_environment():
+    config = PPOConfig(
+        env_steps=16_384, copies=8, steps=64, batch=128, passes=6, evaluation_episodes=8
+    )
+    constraint = parse_inequality("x <= 100", WALK.features)
+    result = PPO(replace(config, learning_rate=1e-3)).solve(
+        Problem(WALK, constraint, 1.0, None, (0,))
+    )
+    first = np.mean([r.reward for r in result.records[:4] if r.reward is not None])
+    assert result.solution.behaviour.reward > first
+
+
+def test_wrong_environments_are_refused_with_the_reason():
+    with pytest.raises(InvalidInput, match="can't make"):
+        GymTask("NoSuchEnv-v0", (Feature("x", "m"),))
+    with pytest.raises(InvalidInput, match="actions must be a flat Box"):
+        GymTask("CartPole-v1", (Feature("x", "m"),))
+    with pytest.raises(InvalidInput, match="no registered episode length"):
+        _ = replace(WALK, steps=None).horizon
+    collector = replace(WALK, features=(Feature("height", "m"),)).collector(
+        CollectorSpec(2, lambda p: p[:, 0], (0,))
+    )
+    with pytest.raises(InvalidInput, match="no info key 'height'"):
+        collector.collect(policy_for(WALK), 2, 0)
+    wrong = replace(PENDULUM, transition=lambda s, a, t: t)
+    with pytest.raises(SolverFailed, match="returned shape"):
+        wrong.collector(CollectorSpec(2, lambda p: p[:, 0], (0,))).collect(policy_for(wrong), 2, 0)
+
+
+@pytest.mark.parametrize("where", ["step", "reset"])
+def test_an_error_in_the_environment_is_one_line_with_its_place(monkeypatch, where):
+    def lost(*_, **__):
+        raise RuntimeError("motor driver lost")
+
+    sim = GymSimulator(WALK, 2)
+    sim.reset(np.arange(2), [np.random.default_rng(i) for i in range(2)])
+    monkeypatch.setattr(Walk, where, lost)
+    with pytest.raises(SolverFailed, match=rf"a {where} of .*motor driver lost \(test_gym_env.py"):
+        sim.step(np.zeros((2, 1))) if where == "step" else sim.reset(
+            np.arange(1), [np.random.default_rng(0)]
+        )
+
+
+def test_an_error_in_the_reward_function_is_one_line():
+    task = replace(WALK, reward=lambda before, actions, after: after[:, 5])
+    sim = GymSimulator(task, 2)
+    sim.reset(np.arange(2), [np.random.default_rng(i) for i in range(2)])
+    with pytest.raises(SolverFailed, match=r"reward function of .* failed: IndexError"):
+        sim.step(np.zeros((2, 1)))
