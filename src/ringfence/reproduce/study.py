@@ -1,0 +1,152 @@
+"""What a table or figure is made from: an experiment, its variants, and where their results are.
+
+results/<experiment>/<variant>/
+  seed-<n>.json    a summary for each seed (schema 2)
+  timing.json      seconds of each
+  manifest.json    command, version, hash of the experiment's file, settings, seeds, order of play
+  table.md, table.json, pictures
+
+runs/reproduce/ has all that is played, trained and demonstrated on the way, each in a folder that
+is found again by what determines it, so that no experiment makes again what another has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ringfence.errors import InvalidInput
+from ringfence.reproduce.experiment import Experiment, Variant, differences
+from ringfence.runs.files import write_json
+
+Say = Callable[[str], None]
+Summary = dict[str, Any]
+
+RUNS = Path("runs") / "reproduce"
+MANIFEST, TIMES = "manifest.json", "timing.json"
+NOT_RECORDED = "not recorded"
+HASH_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment with the variants whose results are looked at.
+
+    out: results/<experiment>; options: of the table or figure that is made.
+    """
+
+    experiment: Experiment
+    variants: tuple[Variant, ...]
+    out: Path
+    say: Say = print
+    workers: int = 1
+    seeds: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def folder(self, variant: Variant) -> Path:
+        return self.out / variant.name
+
+    def summaries(self, variant: Variant) -> dict[int, Summary]:
+        """The summaries that are there, by seed."""
+        return read_summaries(self.folder(variant))
+
+    def seconds(self, variant: Variant) -> dict[int, float]:
+        path = self.folder(variant) / TIMES
+        times = json.loads(path.read_text()) if path.is_file() else {}
+        return {int(name.removeprefix("seed-")): float(value) for name, value in times.items()}
+
+
+def read_summaries(folder: Path) -> dict[int, Summary]:
+    paths = {int(p.stem.removeprefix("seed-")): p for p in folder.glob("seed-*.json")}
+    return {seed: json.loads(paths[seed].read_text()) for seed in sorted(paths)}
+
+
+def found_variants(experiment: Experiment, out: Path, played: list[Variant]) -> list[Variant]:
+    """Those of the file that have results or were played, then others that are in `out`."""
+    known = {**experiment.variants, **{v.name: v for v in played}}
+    there = [p.parent.name for p in sorted(out.glob(f"*/{MANIFEST}"))]
+    others = {name: _from_manifest(out / name) for name in there if name not in known}
+    names = [n for n in known if n in there or any(v.name == n for v in played)]
+    return [*(known[n] for n in names), *others.values()]
+
+
+def _from_manifest(folder: Path) -> Variant:
+    manifest = json.loads((folder / MANIFEST).read_text())
+    seeds, settings = manifest["seeds"], manifest["settings"]
+    settings = settings if isinstance(settings, dict) else {}
+    return Variant(folder.name, settings, max(seeds, default=-1) + 1, manifest["reason"])
+
+
+# Found again -----------------------------------------------------------------------------------
+
+
+def key_of(document: Mapping[str, Any]) -> str:
+    """The name of what this determines."""
+    canonical = json.dumps(document, sort_keys=True, allow_nan=False)
+    return sha256(canonical.encode()).hexdigest()[:HASH_DIGITS]
+
+
+def place(kind: str, label: str, document: Mapping[str, Any]) -> Path:
+    """The folder of what `document` determines: as it is there, or as it shall be called."""
+    key = key_of(document)
+    there = sorted((RUNS / kind).glob(f"*-{key}"))
+    return there[0] if there else RUNS / kind / f"{label}-{key}"
+
+
+def kept(kind: str, document: Mapping[str, Any], make: Callable[[], Any]) -> Any:
+    """A finished part of an analysis from its file, or made and kept."""
+    path = RUNS / "parts" / f"{kind}-{key_of(document)}.json"
+    if not path.is_file():
+        made = make()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, made)
+    return json.loads(path.read_bytes())
+
+
+# What was played -------------------------------------------------------------------------------
+
+
+def refuse_other_results(experiment: Experiment, variant: Variant, folder: Path) -> None:
+    """A table must not mix seeds of different games."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return
+    settings = json.loads(path.read_text())["settings"]
+    if settings == NOT_RECORDED:
+        return
+    different = differences(settings, variant.settings)
+    if different:
+        raise InvalidInput(
+            f"{folder} has results of other settings ({different}); move it away or give another "
+            "--out"
+        )
+
+
+def note(
+    folder: Path,
+    experiment: Experiment,
+    command: str,
+    version: str,
+    variant: Variant | None = None,
+    seed: int | None = None,
+    played: bool = True,
+) -> None:
+    """manifest.json of a variant after a seed of it, or of an experiment."""
+    path = folder / MANIFEST
+    before = json.loads(path.read_text()) if path.is_file() else {}
+    document: dict[str, Any] = {"experiment": experiment.name}
+    if variant is not None:
+        order = before.get("order", [])
+        if isinstance(order, list) and (played or seed not in order):
+            order = [*(s for s in order if s != seed), seed]
+        document |= {"variant": variant.name, "reason": " ".join(variant.reason.split())}
+        document |= {"settings": variant.settings, "order": order}
+        document["seeds"] = sorted({*before.get("seeds", []), seed})
+    document |= {"command": command, "version": version, "experiment_sha256": experiment.sha256}
+    folder.mkdir(parents=True, exist_ok=True)
+    if document != before:
+        write_json(path, document)
