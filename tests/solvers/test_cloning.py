@@ -10,8 +10,7 @@ from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.objects import Problem, Trajectory
 from ringfence.solvers.cloning import CloningConfig, clone, renormalised
-from ringfence.solvers.ppo import PPO, evaluate, first_learner
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import PPO, PPOConfig, evaluate, first_learner
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.sim.rollouts import Actor
 

@@ -9,7 +9,7 @@ from ringfence.constraints.linear import LinearConstraint
 from ringfence.errors import InvalidInput
 from ringfence.objects import J, Problem
 from ringfence.solvers.goal_ppo import GoalPPO, demonstrated_states
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import PPOConfig
 from ringfence.worlds.point_maze import PointTask, follow
 from ringfence.worlds.sim.floor import FEATURES, Layout
 

@@ -20,21 +20,10 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Trajectory
-from ringfence.solvers.networks import (
-    SMALLEST_STD,
-    Params,
-    Statistics,
-    initial_params,
-    network,
-    same_outputs,
-)
-from ringfence.solvers.ppo_config import PPOConfig
-from ringfence.worlds.sim.rollouts import (
-    OBSERVATION_CLIP,
-    Arrays,
-    ContinuousTask,
-    from_environment,
-)
+from ringfence.solvers.networks import Params, initial_params, network
+from ringfence.solvers.ppo import PPOConfig
+from ringfence.solvers.scaling import SMALLEST_STD, Statistics, normalised, same_outputs
+from ringfence.worlds.sim.rollouts import Arrays, ContinuousTask, from_environment
 
 CLONING = 20  # its stream of random numbers
 #: Less noise than this finds nothing new, more (that of a noisy expert) does not walk.
@@ -80,10 +69,10 @@ def clone(
     x, actions = transitions(demonstrations, task)
     mean, std = x.mean(axis=0), np.maximum(x.std(axis=0), SMALLEST_STD)
     mean[-1], std[-1] = 0.0, 1.0  # the zeroed input's spread says nothing
-    scaled = np.clip((x - mean) / std, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
+    scaled = normalised(x, mean, std)
     rng = np.random.default_rng([*seed, CLONING])
-    shape = PPOConfig(hidden=config.hidden, initial_log_std=config.log_std or 0.0)
-    actor = initial_params(x.shape[1], actions.shape[1], shape, rng)["actor"]
+    begin = (config.hidden, config.log_std or 0.0, PPOConfig.last_layer_scale)
+    actor = initial_params(x.shape[1], actions.shape[1], *begin, rng)["actor"]
     log_std = actor.pop("log_std")
     # Demonstrations say nothing about the zeroed input. It is tens of metres under a position
     # constraint, so with its random first weights the clone would not behave like one.

@@ -14,8 +14,7 @@ import numpy as np
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Problem, Solution, behaviour_of
-from ringfence.solvers.ppo import PPO, evaluate
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import PPO, PPOConfig, evaluate
 from ringfence.worlds.point_maze import PointTask
 
 EPISODES = 50  # its stream of random numbers
@@ -38,24 +37,13 @@ class GoalPPO:
         joint = replace(tasks[0], goals=tuple(goal for task in tasks for goal in task.goals))
         seed = first.seed[:2]
         solver = PPO(self.config, starts=self.starts)
-        result = solver.solve(replace(first, task=joint, seed=seed)).solution
-        return [
-            replace(
-                result,
-                behaviour=behaviour_of(
-                    evaluate(
-                        task,
-                        result.policy,
-                        first.constraint.raw,
-                        self.episodes,
-                        (*seed, EPISODES, k),
-                        deterministic=True,
-                    )
-                ),
-                env_steps=result.env_steps // len(tasks),
-            )
-            for k, task in enumerate(tasks)
-        ]
+        joined = solver(replace(first, task=joint, seed=seed))
+        raw, steps, solutions = first.constraint.raw, joined.env_steps // len(tasks), []
+        for k, task in enumerate(tasks):
+            path = (*seed, EPISODES, k)
+            runs = evaluate(task, joined.policy, raw, self.episodes, path, deterministic=True)
+            solutions.append(replace(joined, behaviour=behaviour_of(runs), env_steps=steps))
+        return solutions
 
 
 def demonstrated_states(trajectories: Sequence[Array], every: int = 3) -> Array:

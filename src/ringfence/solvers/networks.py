@@ -1,34 +1,36 @@
-"""The policy's and the critic's networks, and the statistics that scale their inputs."""
+"""The actor's and the critic's networks, and how a network is fitted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from numpy.typing import NDArray
 
-from ringfence.objects import Array
-from ringfence.solvers.ppo_config import PPOConfig
-
 Params = dict[str, Any]
-
-#: An input that hardly varies is not blown up beyond this.
-SMALLEST_STD = 1e-2
+Rows = dict[str, jax.Array]
 
 
 def initial_params(
-    inputs: int, actions: int, config: PPOConfig, rng: np.random.Generator
+    inputs: int,
+    actions: int,
+    hidden: Sequence[int],
+    log_std: float,
+    last_scale: float,
+    rng: np.random.Generator,
 ) -> dict[str, dict[str, NDArray[np.float32]]]:
     """Two tanh networks with orthogonal weights: the actor, and the critic (V_r, V_c)."""
     params = {
-        "actor": _network([inputs, *config.hidden, actions], config.last_layer_scale, rng),
-        "critic": _network([inputs, *config.hidden, 2], 1.0, rng),
+        "actor": _network([inputs, *hidden, actions], last_scale, rng),
+        "critic": _network([inputs, *hidden, 2], 1.0, rng),
     }
-    params["actor"]["log_std"] = np.full(actions, config.initial_log_std, np.float32)
+    params["actor"]["log_std"] = np.full(actions, log_std, np.float32)
     return params
 
 
@@ -61,37 +63,44 @@ def log_prob(params: Params, x: jax.Array, actions: jax.Array) -> jax.Array:
     return cast(jax.Array, -0.5 * jnp.square(z).sum(axis=-1) - constant)
 
 
-@dataclass(frozen=True, eq=False)
-class Statistics:
-    """Running mean and variance of the inputs [o + 1]; `count` inputs so far."""
-
-    mean: Array
-    var: Array
-    count: float = 0.0
-
-    def add(self, inputs: Array) -> Statistics:
-        """With the inputs [..., o + 1] of a rollout."""
-        x = inputs.reshape(-1, inputs.shape[-1])
-        mean, var, n = x.mean(axis=0), x.var(axis=0), float(len(x))
-        total = self.count + n
-        shift = mean - self.mean
-        spread = self.var * self.count + var * n + shift**2 * self.count * n / total
-        return Statistics(self.mean + shift * n / total, spread / total, total)
-
-    @property
-    def std(self) -> Array:
-        return np.maximum(np.sqrt(self.var), SMALLEST_STD)
+#: What the optimiser's state is made of.
+OPTIMISER_STATES = (optax.EmptyState, optax.ScaleByAdamState)
 
 
-def same_outputs(params: Params, old: Statistics, new: Statistics) -> Params:
-    """A network for inputs normalised by `new`: its first layer changes so that no output does.
+def optimiser(gradient_clip: float) -> optax.GradientTransformation:
+    return optax.chain(optax.clip_by_global_norm(gradient_clip), optax.scale_by_adam(eps=1e-5))
 
-    w0 (x - m) / s + b0 = w0' (x - m') / s' + b0' with w0' = w0 s' / s and
-    b0' = b0 + w0 (m' - m) / s: exact but for the cut-off of far inputs.
-    """
-    w0, b0 = (np.asarray(params[name], np.float64) for name in ("w0", "b0"))
-    return {
-        **params,
-        "w0": (w0 * (new.std / old.std)[:, None]).astype(np.float32),
-        "b0": (b0 + ((new.mean - old.mean) / old.std) @ w0).astype(np.float32),
-    }
+
+class Descended(NamedTuple):
+    """The new parameters, with the mean loss and the largest norm of a gradient on the way."""
+
+    params: Params
+    opt_state: Any
+    loss: jax.Array
+    norm: jax.Array
+
+
+@partial(jax.jit, static_argnames=("loss", "settings", "gradient_clip"))
+def descend(
+    loss: Callable[..., jax.Array],
+    settings: tuple[float, ...],
+    params: Params,
+    opt_state: Any,
+    rows: Rows,
+    rate: jax.Array,
+    order: jax.Array,
+    gradient_clip: float,
+) -> Descended:
+    """Adam on loss(params, rows, *settings) over minibatches; order [minibatches, batch]: rows."""
+    adam = optimiser(gradient_clip)
+
+    def minibatch(carry: tuple[Params, Any], index: jax.Array) -> tuple[Any, Any]:
+        params, opt_state = carry
+        d = {name: values[index] for name, values in rows.items()}
+        value, gradients = jax.value_and_grad(loss)(params, d, *settings)
+        step, opt_state = adam.update(gradients, opt_state)
+        params = jax.tree.map(lambda p, s: p - rate * s, params, step)
+        return (params, opt_state), (value, optax.tree.norm(gradients))
+
+    (params, opt_state), (values, norms) = jax.lax.scan(minibatch, (params, opt_state), order)
+    return Descended(params, opt_state, values.mean(), norms.max())
