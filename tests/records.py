@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringfence.solvers.ppo_state import Record
+from ringfence.solvers.ppo import Record
 
 
 def record(update: int, reward: float | None = 1.0, updates: int = 3, rollout: int = 100) -> Record:

@@ -10,10 +10,9 @@ import pytest
 from safetensors import SafetensorError
 
 from ringfence.demos import dataset as demos
-from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.disk import reading, writing
 from ringfence.errors import InvalidInput
-from ringfence.objects import Feature, Trajectory
+from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
 
 
 @pytest.mark.parametrize(

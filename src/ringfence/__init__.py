@@ -8,6 +8,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ringfence.api import (
+        Learned,
+        Solved,
+        check,
+        evaluate,
+        learn,
+        make_demonstrations,
+        solve,
+        transfer,
+    )
     from ringfence.constraints.classes import LinearClass, TableClass
     from ringfence.constraints.linear import LinearConstraint
     from ringfence.constraints.mlp import MLPConstraint
@@ -16,19 +26,44 @@ if TYPE_CHECKING:
     from ringfence.deploy.cost import ConstraintCost, Monitor, VectorConstraintCost, VectorMonitor
     from ringfence.deploy.policies import SavedPolicy, load_policy
     from ringfence.deploy.violations import Violations
-    from ringfence.experts.optimal import ExpertConfig, make_demonstrations
+    from ringfence.experts.optimal import ExpertConfig
     from ringfence.game import Record, Rules, play
-    from ringfence.objects import Behaviour, J, Problem, Solution, behaviour_of
-    from ringfence.own import check_file, learn_file
-    from ringfence.players.convex import FTRL, Regression, ftrl
+    from ringfence.objects import (
+        Behaviour,
+        Demonstrations,
+        Feature,
+        J,
+        Problem,
+        Solution,
+        TaskDemos,
+        Trajectory,
+        behaviour_of,
+    )
+    from ringfence.players.ftrl import FTRL, ftrl
     from ringfence.players.network import MLPRegression
+    from ringfence.players.regression import Regression
     from ringfence.selection import select
     from ringfence.solvers.lp import LPSolver
     from ringfence.solvers.soft import SoftSolver
     from ringfence.worlds.grid import GridWorld, maze, read_map
+    from ringfence.worlds.tables import TableWorld, from_gymnasium, table_world
 
 _HOME = {
-    "FTRL": "players.convex",
+    "Learned": "api",
+    "Solved": "api",
+    "check": "api",
+    "evaluate": "api",
+    "learn": "api",
+    "solve": "api",
+    "transfer": "api",
+    "Demonstrations": "objects",
+    "Feature": "objects",
+    "TaskDemos": "objects",
+    "Trajectory": "objects",
+    "from_gymnasium": "worlds.tables",
+    "table_world": "worlds.tables",
+    "TableWorld": "worlds.tables",
+    "FTRL": "players.ftrl",
     "Behaviour": "objects",
     "ConstraintCost": "deploy.cost",
     "ExpertConfig": "experts.optimal",
@@ -42,7 +77,7 @@ _HOME = {
     "Monitor": "deploy.cost",
     "Problem": "objects",
     "Record": "game",
-    "Regression": "players.convex",
+    "Regression": "players.regression",
     "Rules": "game",
     "SavedConstraint": "constraints.saved",
     "SavedPolicy": "deploy.policies",
@@ -54,12 +89,10 @@ _HOME = {
     "VectorMonitor": "deploy.cost",
     "Violations": "deploy.violations",
     "behaviour_of": "objects",
-    "check_file": "own",
-    "ftrl": "players.convex",
-    "learn_file": "own",
+    "ftrl": "players.ftrl",
     "load": "constraints.saved",
     "load_policy": "deploy.policies",
-    "make_demonstrations": "experts.optimal",
+    "make_demonstrations": "api",
     "maze": "worlds.grid",
     "play": "game",
     "read_map": "worlds.grid",
@@ -71,10 +104,13 @@ __all__ = [
     "FTRL",
     "Behaviour",
     "ConstraintCost",
+    "Demonstrations",
     "ExpertConfig",
+    "Feature",
     "GridWorld",
     "J",
     "LPSolver",
+    "Learned",
     "LinearClass",
     "LinearConstraint",
     "MLPConstraint",
@@ -88,15 +124,21 @@ __all__ = [
     "SavedPolicy",
     "SoftSolver",
     "Solution",
+    "Solved",
     "TableClass",
     "TableConstraint",
+    "TableWorld",
+    "TaskDemos",
+    "Trajectory",
     "VectorConstraintCost",
     "VectorMonitor",
     "Violations",
     "behaviour_of",
-    "check_file",
+    "check",
+    "evaluate",
+    "from_gymnasium",
     "ftrl",
-    "learn_file",
+    "learn",
     "load",
     "load_policy",
     "make_demonstrations",
@@ -105,6 +147,9 @@ __all__ = [
     "read_map",
     "save",
     "select",
+    "solve",
+    "table_world",
+    "transfer",
 ]
 
 

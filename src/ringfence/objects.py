@@ -9,12 +9,15 @@ each. Sampled episodes and exact occupancy measures are then one thing, and
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ringfence.errors import InvalidInput
 
 Array = NDArray[np.float64]
 
@@ -106,7 +109,8 @@ class Solution:
     """A policy player's answer: the policy's arrays, its multiplier and what it does.
 
     succeeded: the behaviour without the episodes that failed at the task, where the constraint
-    player is not to see these (None: it sees all).
+    player is not to see these (None: it sees all). pictured: features [t, d] of some episodes,
+    thinned, for pictures.
     """
 
     policy: Mapping[str, NDArray[np.generic]]
@@ -114,6 +118,7 @@ class Solution:
     behaviour: Behaviour
     env_steps: int
     succeeded: Behaviour | None = None
+    pictured: tuple[Array, ...] = ()
 
     @property
     def shown(self) -> Behaviour:
@@ -130,7 +135,9 @@ class Problem:
     """One constrained RL problem: maximise the task's reward subject to J(pi, c) <= delta.
 
     `start` is what a learning solver begins from (None for exact solvers); `seed` is the
-    path of integers from which its randomness is drawn.
+    path of integers from which its randomness is drawn. stop_reward: it may stop training where it
+    earns this within the limit; states [n, s]: where some of its training episodes may begin;
+    drop_failed: its failed episodes are not for the constraint player.
     """
 
     task: Task
@@ -138,6 +145,9 @@ class Problem:
     delta: float
     start: Start | None
     seed: tuple[int, ...]
+    stop_reward: float | None = None
+    states: Array | None = None
+    drop_failed: bool = False
 
 
 #: Solves several independent problems: in this process, in workers or out of a ledger.
@@ -172,3 +182,156 @@ def behaviour_of(trajectories: Sequence[Trajectory]) -> Behaviour:
         length=float(np.mean([len(t) for t in trajectories])),
         episodes=n,
     )
+
+
+# What is said of things ---------------------------------------------------------------------------
+
+Severity = Literal["error", "warning", "note", "ok"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found. Errors make demonstrations unusable, warnings deserve a look."""
+
+    severity: Severity
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.where}: {self.message}"
+
+
+@dataclass(frozen=True)
+class NotHere:
+    """Why something that is offered everywhere can't be had here, in words."""
+
+    reason: str
+
+
+# Demonstrations -----------------------------------------------------------------------------------
+
+JSON = dict[str, "JSON"] | list["JSON"] | str | int | float | bool | None
+ARRAYS = ("observations", "actions", "rewards", "features")
+
+
+@dataclass(frozen=True, eq=False)
+class TaskDemos:
+    """One task's trajectories, training and held-out. Their arrays are read-only copies."""
+
+    task: str
+    train: tuple[Trajectory, ...]
+    heldout: tuple[Trajectory, ...]
+
+    def __post_init__(self) -> None:
+        if not self.train:
+            raise InvalidInput(f"task {self.task!r}: no training trajectories; give at least one")
+        for split in ("train", "heldout"):
+            every = enumerate(getattr(self, split))
+            kept = tuple(sealed(t, where(self.task, split, n)) for n, t in every)
+            object.__setattr__(self, split, kept)
+
+    @property
+    def labelled(self) -> list[tuple[str, Trajectory]]:
+        """All trajectories, training first, each with what to call it in a message."""
+        return [
+            (where(self.task, split, n), trajectory)
+            for split in ("train", "heldout")
+            for n, trajectory in enumerate(getattr(self, split))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Demonstrations:
+    """Demonstrations of several tasks with the same features. Valid by construction.
+
+    `provenance` says where they come from (world, seed, versions, noise, ...); nothing is
+    computed from it.
+    """
+
+    tasks: tuple[TaskDemos, ...]
+    features: tuple[Feature, ...]
+    provenance: dict[str, JSON]
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            raise InvalidInput("demonstrations without a task; give at least one task")
+        _unique([task.task for task in self.tasks], "task", "rename or merge them")
+        _unique([feature.name for feature in self.features], "feature", "rename one")
+        first = self.tasks[0].train[0]
+        for label, trajectory in (pair for task in self.tasks for pair in task.labelled):
+            check_widths(trajectory, label, first, self.features)
+        try:
+            copy = json.loads(json.dumps(self.provenance, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"provenance must be plain JSON: {error}") from error
+        object.__setattr__(self, "provenance", copy)
+
+
+def where(task: str, split: str, n: int) -> str:
+    """What a trajectory is called in messages."""
+    return f"task {task!r}, {'training' if split == 'train' else 'held-out'} trajectory {n}"
+
+
+def sealed(t: Trajectory, label: str) -> Trajectory:
+    """The trajectory with read-only arrays, after a check of its shapes and numbers."""
+    obs, actions, rewards, features = (_numbers(getattr(t, name), name, label) for name in ARRAYS)
+    T = rewards.size
+    if rewards.ndim != 1 or T == 0:
+        raise InvalidInput(
+            f"{label}: rewards have shape {rewards.shape}; an episode has one reward per step "
+            "and at least one step; drop empty episodes"
+        )
+    if obs.ndim != 2 or len(obs) != T + 1:
+        raise InvalidInput(
+            f"{label}: observations have shape {obs.shape}, but {T} rewards need ({T + 1}, o): "
+            "the first observation and one after each step"
+        )
+    for name, values in (("actions", actions), ("features", features)):
+        if values.ndim != 2 or len(values) != T:
+            raise InvalidInput(
+                f"{label}: {name} have shape {values.shape}, but {T} rewards need ({T}, n): "
+                "one row per step"
+            )
+    return Trajectory(obs, actions, rewards, features, bool(t.terminated), t.seed)
+
+
+def _numbers(values: Any, name: str, label: str) -> Array:
+    """A read-only array of finite numbers, copied unless nobody else can change it."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{label}: {name} are not an array of numbers ({error})") from error
+    if not np.isfinite(array).all():
+        at = tuple(map(int, np.argwhere(~np.isfinite(array))[0]))
+        raise InvalidInput(
+            f"{label}: {name} hold {array[at]} at index {at}; repair or drop the trajectory"
+        )
+    as_given = array is values
+    if as_given and array.flags.owndata and not array.flags.writeable:
+        return array
+    array = np.array(array, order="C")
+    array.setflags(write=False)
+    return array
+
+
+def check_widths(t: Trajectory, label: str, first: Trajectory, features: Sequence[Feature]) -> None:
+    if t.features.shape[1] != len(features) or not features:
+        names = ", ".join(feature.name for feature in features) or "none"
+        raise InvalidInput(
+            f"{label}: {t.features.shape[1]} feature columns, but {len(features)} named features "
+            f"({names}); give each column one name and unit"
+        )
+    for name in ("observations", "actions"):
+        width, expected = getattr(t, name).shape[1], getattr(first, name).shape[1]
+        if width != expected:
+            raise InvalidInput(
+                f"{label}: {name} have {width} columns, those of the first trajectory {expected}; "
+                "all tasks share one observation and one action space"
+            )
+
+
+def _unique(names: Sequence[str], kind: str, fix: str) -> None:
+    for name in names:
+        if not name or names.count(name) > 1:
+            problem = f"{names.count(name)} {kind}s have the name {name!r}" if name else "no name"
+            raise InvalidInput(f"{kind} names must be distinct and not empty: {problem}; {fix}")

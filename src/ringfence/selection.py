@@ -4,22 +4,34 @@ Among the iterates whose learners earn at least what the experts earn, less one 
 the one whose learners violate the judging constraints least beyond the held-out experts: the
 smallest gap_i = max_{c in judges} J(pi_i, c) - J(pi_E, c), on the mean of tasks. Where several
 have none (gap_i <= 0: no constraint tells them from experts), the one that earns most: the
-smallest gap would then prefer the overcautious.
+smallest gap would then prefer the overcautious. The rules differ in who judges:
+
+    every-judge   all of c_1..c_N
+    last-judge    c_N alone, as the answer to the most learners: an early c_i, fitted to a clone's
+                  walk, finds fault with learners that keep the truth as the experts do. Nothing
+                  was fitted to the experts' rewards, so those of all demonstrations count
+    wide-margin   all of c_1..c_N, and a learner may earn less by 3 standard errors of the
+                  difference: with one error and few episodes a maze's game chose its empty c_1
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from ringfence.game import Record
-from ringfence.objects import Behaviour, Constraint, J
+from ringfence.objects import Behaviour, J
 
 #: Of the experts' reward: a soft-optimal learner strays, and loses a step, once in many million
 #: episodes, while sampled experts never did.
 REWARD_TOLERANCE = 1e-6
+#: Standard errors of the difference by which a learner may earn less, by "wide-margin".
+ERRORS = 3.0
+
+Rule = Literal["every-judge", "last-judge", "wide-margin"]
 
 
 @dataclass(frozen=True)
@@ -37,21 +49,18 @@ class Selection:
 def select(
     records: Sequence[Record],
     heldout: Sequence[Behaviour],
-    *,
-    judges: Sequence[Constraint] = (),
-    experts: Sequence[Behaviour] = (),
-    errors: float | None = None,
+    rule: Rule = "every-judge",
+    everyone: Sequence[Behaviour] = (),
 ) -> Selection:
     """Choose among a game's records by held-out experts, one behaviour per task.
 
-    judges: by default all constraints of the game, c_1..c_N. experts: whose reward is to be
-    reached, by default that of the held-out. errors: by how many standard errors of the difference
-    (learner's and experts') a learner may earn less; by default by one of the experts' alone.
+    everyone: all demonstrations, training and held-out, one behaviour per task ("last-judge").
     """
     if not records:
         raise ValueError("nothing to select from")
-    K = len(heldout)
-    judges, experts = judges or [record.c for record in records], experts or heldout
+    K, last = len(heldout), rule == "last-judge"
+    judges = [records[-1].c] if last else [record.c for record in records]
+    experts = (everyone or heldout) if last else heldout
     expert_cost = [np.mean([J(pi_E, c) for pi_E in heldout]) for c in judges]
     gap = [
         max(
@@ -64,9 +73,9 @@ def select(
     enough = float(np.mean([pi_E.reward for pi_E in experts]))
     se = float(np.sqrt(np.sum([pi_E.reward_se**2 for pi_E in experts])) / K)
     margin = [se] * len(records)
-    if errors is not None:
+    if rule == "wide-margin":
         own = [np.sqrt(np.sum([pi.reward_se**2 for pi in r.learners])) / K for r in records]
-        margin = [errors * float(np.hypot(se, o)) for o in own]
+        margin = [ERRORS * float(np.hypot(se, o)) for o in own]
     lowest = enough - REWARD_TOLERANCE * max(1.0, abs(enough))
     eligible = [n for n, r in enumerate(reward) if r >= lowest - margin[n]]
     best = choose(eligible, gap, reward)

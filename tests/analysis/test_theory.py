@@ -38,7 +38,7 @@ from ringfence.constraints.table import TableConstraint
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, play
 from ringfence.objects import Array, Behaviour, Feature, J, Problem, Solution, SolveAll
-from ringfence.players.convex import FTRL, ftrl
+from ringfence.players.ftrl import FTRL, ftrl
 from ringfence.solvers import soft
 from ringfence.solvers.lp import LPSolver, OccupancyLP
 from ringfence.worlds.finite import FiniteTask, behaviour, from_tensor, occupancy

@@ -7,8 +7,7 @@ import pytest
 
 from ringfence.bench import crl as bench_crl
 from ringfence.bench.crl import BenchConfig
-from ringfence.solvers.ppo import first_learner, make_collector
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import PPOConfig, first_learner, make_collector
 from ringfence.worlds.ant import AntTask
 
 SMALL = BenchConfig(

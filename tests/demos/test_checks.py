@@ -7,9 +7,8 @@ import pytest
 
 from ringfence.demos import checks as demo_checks
 from ringfence.demos.checks import check
-from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
-from ringfence.objects import Feature, Trajectory
+from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
 from trajectories import FEATURES, grid_path, trajectory
 
 

@@ -21,9 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ringfence.demos.dataset import ARRAYS, Demonstrations, TaskDemos, content_hash, load, save
+from ringfence.demos.dataset import content_hash, load, save
 from ringfence.errors import InvalidInput
-from ringfence.objects import Feature, Trajectory
+from ringfence.objects import ARRAYS, Demonstrations, Feature, TaskDemos, Trajectory
 from trajectories import FEATURES, trajectory
 
 

@@ -9,9 +9,8 @@ import pytest
 import own_cart
 from ringfence.demos import dataset as demos
 from ringfence.demos import logs
-from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
-from ringfence.objects import Feature, Trajectory
+from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
 
 
 def test_an_npz_is_cut_into_its_episodes(tmp_path: Path) -> None:

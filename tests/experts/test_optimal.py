@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from ringfence.demos import dataset as demonstrations
-from ringfence.demos.checks import Finding, describe
-from ringfence.demos.dataset import Demonstrations, content_hash
+from ringfence.demos.dataset import content_hash
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.experts import optimal as experts
 from ringfence.experts.optimal import ExpertConfig, make_demonstrations
-from ringfence.objects import Feature, Trajectory, behaviour_of
+from ringfence.objects import Demonstrations, Feature, Finding, Trajectory, behaviour_of, describe
 from ringfence.worlds.grid import MAZE, GridWorld, maze, read_map, safe_distances
 
 #: Two shortest safe ways of equal length around one forbidden cell; through it is shorter.

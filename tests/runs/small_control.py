@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from random_policies import policy_for
-from ringfence.demos.dataset import Demonstrations, TaskDemos
+from ringfence.objects import Demonstrations, TaskDemos
 from ringfence.runs.control_config import (
     CloneConfig,
     ControlConfig,
@@ -16,8 +16,7 @@ from ringfence.runs.control_config import (
     ControlGame,
     ControlWorld,
 )
-from ringfence.solvers.ppo import evaluate
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import PPOConfig, evaluate
 from ringfence.worlds.ant import AntTask
 
 HORIZON = 30

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ringfence.demos.dataset import Demonstrations, content_hash
+from ringfence.demos.dataset import content_hash
 from ringfence.experts.optimal import ExpertConfig, make_demonstrations
+from ringfence.objects import Demonstrations
 from ringfence.runs.config import DemosConfig, GameConfig, RunConfig, SolverConfig, WorldConfig
 from ringfence.runs.worlds import make_world
 

@@ -17,9 +17,8 @@ from small_control import PPO, demos, quiet, result, small, with_world
 from ringfence.cli.main import main
 from ringfence.constraints import files as constraint_files
 from ringfence.demos import dataset as demonstrations
-from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
-from ringfence.objects import Feature, J, behaviour_of
+from ringfence.objects import Demonstrations, Feature, J, TaskDemos, behaviour_of
 from ringfence.report import page
 from ringfence.runs import control_config as configs
 from ringfence.runs.control import create, drive, extend

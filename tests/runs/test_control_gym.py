@@ -11,8 +11,8 @@ import pytest
 from random_policies import policy_for
 from ringfence.cli.main import main
 from ringfence.demos import dataset as demos
-from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
+from ringfence.objects import Demonstrations, TaskDemos
 from ringfence.runs import control
 from ringfence.runs.control_config import ControlWorld, FeatureConfig, TaskConfig, read_user
 from ringfence.runs.control_world import make_tasks

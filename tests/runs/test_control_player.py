@@ -8,8 +8,9 @@ import pytest
 from ringfence.constraints.template import parse_template
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, Trajectory, behaviour_of
-from ringfence.players.convex import Begun, ConstraintPlayer
-from ringfence.players.template import PayoffPlayer, TemplateRegression
+from ringfence.players.base import Begun, ConstraintPlayer
+from ringfence.players.payoff import PayoffPlayer
+from ringfence.players.regression import TemplateRegression
 from ringfence.runs.control_player import make_interval
 
 STEPS = 10

@@ -18,9 +18,9 @@ from ringfence.binomial import binomial_interval
 from ringfence.cli.main import main
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.demos import dataset as demonstrations
-from ringfence.demos.dataset import Demonstrations, TaskDemos, content_hash
+from ringfence.demos.dataset import content_hash
 from ringfence.errors import InvalidInput, SolverFailed
-from ringfence.objects import Feature, Start, Trajectory
+from ringfence.objects import Demonstrations, Feature, Start, TaskDemos, Trajectory
 from ringfence.runs import control, control_transfer
 from ringfence.runs.control_transfer import (
     FILE,
@@ -36,7 +36,7 @@ from ringfence.runs.control_transfer import (
 from ringfence.runs.control_world import make_tasks
 from ringfence.runs.ledger import Ledger
 from ringfence.runs.start import START
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import PPOConfig
 
 SPEED = LinearConstraint((Feature("speed", "m/s"),), np.ones(1), 1.0)
 

@@ -11,9 +11,8 @@ import pytest
 from small_control import demos, quiet, small
 
 from ringfence.cli.main import main
-from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
-from ringfence.objects import Solution, Trajectory, behaviour_of
+from ringfence.objects import Demonstrations, Solution, TaskDemos, Trajectory, behaviour_of
 from ringfence.report import page
 from ringfence.runs.control import create, drive
 from ringfence.runs.control_sides import make_sides, without_failed

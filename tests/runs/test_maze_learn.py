@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from ringfence.demos import dataset as demonstrations
-from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InfeasibleLimit, InvalidInput
-from ringfence.objects import Trajectory
+from ringfence.objects import Demonstrations, TaskDemos, Trajectory
 from ringfence.report import page
 from ringfence.runs import maze as mazes
 from ringfence.runs import maze_learn, maze_transfer

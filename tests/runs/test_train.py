@@ -21,14 +21,13 @@ from ringfence.cli.main import main, parser
 from ringfence.commands_train import demonstrated_starts
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.demos import dataset as demos
-from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
-from ringfence.objects import Feature, Trajectory
+from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
 from ringfence.runs import train
 from ringfence.runs.folder import only_driver
 from ringfence.runs.frames import draw_frames
 from ringfence.runs.train import TrainConfig, create, drive, read
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import PPOConfig
 from ringfence.worlds.ant import AntTask
 from saved_constraints import random_network
 

@@ -13,7 +13,7 @@ from PIL import Image
 from ringfence.cli.main import main
 from ringfence.errors import InvalidInput
 from ringfence.runs import train
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import PPOConfig
 from ringfence.studies import experts, multipliers, resets
 from ringfence.studies.experts import Study
 from ringfence.studies.trainings import SPEED, Expert, mean_and_error, smooth

@@ -9,9 +9,8 @@ import pytest
 from random_policies import policy_for
 from ringfence import check_file, learn_file
 from ringfence.demos import dataset as demos
-from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
-from ringfence.objects import J, behaviour_of
+from ringfence.objects import Demonstrations, J, TaskDemos, behaviour_of
 from ringfence.runs.control_config import read_user
 from ringfence.runs.control_world import make_tasks
 from ringfence.solvers.ppo import evaluate

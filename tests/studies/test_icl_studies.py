@@ -16,7 +16,7 @@ from ringfence.demos import dataset as demos
 from ringfence.errors import InvalidInput
 from ringfence.runs import train
 from ringfence.runs.control_config import ITERATION
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import PPOConfig
 from ringfence.studies import ablation, chou, clearance, icl, selection
 from ringfence.studies.icl_tables import is_good, parameters, table
 from ringfence.studies.trainings import expert_run

@@ -10,8 +10,7 @@ from random_policies import policy_for
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Feature, Problem
-from ringfence.solvers.ppo import PPO
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import PPO, PPOConfig
 from ringfence.worlds.gym import GymSimulator, GymTask
 from ringfence.worlds.sim.rollouts import CollectorSpec
 

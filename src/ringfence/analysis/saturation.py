@@ -26,8 +26,8 @@ import numpy as np
 
 from ringfence.constraints.template import Template
 from ringfence.demos.attempts import MAD_TO_SIGMA, SMALLEST_GROUP
-from ringfence.demos.checks import FAR_ABOVE, Finding
-from ringfence.objects import Array, Feature, Trajectory, behaviour_of
+from ringfence.demos.checks import FAR_ABOVE
+from ringfence.objects import Array, Feature, Finding, Trajectory, behaviour_of
 from ringfence.players.search import Group, best_within
 
 #: An episode's budget per step where none is stated: the paper's 20 in 1000 steps.

@@ -22,8 +22,15 @@ import numpy as np
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Problem
-from ringfence.solvers.ppo import EVALUATE, collect, first_learner, learn, make_collector, train
-from ringfence.solvers.ppo_config import PPOConfig
+from ringfence.solvers.ppo import (
+    EVALUATE,
+    PPOConfig,
+    collect,
+    first_learner,
+    learn,
+    make_collector,
+    train,
+)
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.ant_bullet import AntBulletTask, BulletSimulator
 from ringfence.worlds.sim.rollouts import (

@@ -17,7 +17,7 @@ from ringfence.constraints.classes import TableClass
 from ringfence.experts.optimal import expert_behaviours
 from ringfence.game import Rules, play
 from ringfence.objects import Problem, Solution
-from ringfence.players.convex import Regression
+from ringfence.players.regression import Regression
 from ringfence.solvers.lp import LPSolver, OccupancyLP
 from ringfence.solvers.soft import SoftSolver
 from ringfence.worlds.grid import GridWorld, scaled_maze

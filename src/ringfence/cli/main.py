@@ -1,4 +1,8 @@
-"""The `ringfence` command: a subcommand parses, calls one function of `commands`, which prints."""
+"""The `ringfence` command: parses, calls one function of `commands`, which prints.
+
+An option that people use often is one entry of the configuration (OPTIONS); `--set table.key=value`
+says every other.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ringfence import commands, commands_reproduce
+from ringfence.cli import commands
 from ringfence.compilation import keep_compiled
 from ringfence.errors import InvalidInput, RingfenceError
 
@@ -26,12 +30,12 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"ringfence: {message}; see '{self.prog} --help'\n")
 
 
-class Help(argparse.HelpFormatter):
+class Help(argparse.RawDescriptionHelpFormatter):
     """Shows a default where there is one to show."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         text = action.help or ""
-        if action.default in (None, False, argparse.SUPPRESS) or not action.option_strings:
+        if action.default in (None, False, argparse.SUPPRESS, []) or not action.option_strings:
             return text
         return f"{text} (default: %(default)s)"
 
@@ -39,7 +43,7 @@ class Help(argparse.HelpFormatter):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 done, 1 the run failed, 2 wrong use, 130 interrupted."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    options = parser().parse_args(words)
+    options = parser(words).parse_args(words)
     options.command_line = recorded_command(words)
     keep_compiled()
     try:
@@ -73,10 +77,10 @@ def way_on(options: argparse.Namespace) -> str:
     """How to go on with what a stopped command left, if it left something."""
     from ringfence.runs.folder import is_run
 
-    if options.function in (commands.demos_make, commands_reproduce.reproduce):
+    if options.function in (commands.demos_make, commands.reproduce):
         return "; the same command goes on from what is done"
     run = options.out if "out" in options else getattr(options, "run", None)
-    return f"; go on with 'ringfence resume {run}'" if run and is_run(run) else ""
+    return f"; go on with 'ringfence resume {run}'" if run and is_run(Path(run)) else ""
 
 
 def unusable(problem: OSError) -> str:
@@ -100,7 +104,31 @@ def recorded_command(words: Sequence[str]) -> str:
     return " ".join(["ringfence", *kept])
 
 
-def parser() -> Parser:
+# The parser --------------------------------------------------------------------------------------
+
+WORLD = (
+    "'maze' (built in), a text map's path, 'ant' (MuJoCo), 'ant-bullet' (PyBullet), 'ant-maze' or "
+    "'ant-maze:FILE', 'gym:ID' or 'gym:module:function', 'module:function' of a world of your own"
+)
+#: Options that are entries of the configuration: name, entry, type, help.
+OPTIONS: dict[str, tuple[str, Any, str]] = {
+    "class": ("game.constraint", str, "'table', 'linear', 'mlp', or an inequality with ? for what "
+              "is learned, such as 'speed <= ?'"),
+    "on": ("game.on", "list", "linear and mlp: features, such as x,y (default: all)"),
+    "method": ("game.method", ("mt-icl", "icl"), "Algorithm 3 (many tasks) or 2 (one)"),
+    "player": ("player.kind", str, "the constraint player: regression, ftrl or payoff"),
+    "expert-budget": ("player.expert_budget", float, "payoff: what an expert's episode may cost"),
+    "iterations": ("game.iterations", int, "at most this many"),
+    "solver": ("solver.kind", str, "the policy player: soft, lp, lagrangian, planner or ppo"),
+    "steps": ("solver.env_steps", int, "environment steps of a training"),
+    "truth": ("world.truth", str, "continuous worlds: an inequality, for the report only"),
+    "horizon": ("world.horizon", int, "maps: steps of an episode"),
+    "slip": ("world.slip", float, "maps: the chance of a random move"),
+}  # fmt: skip
+
+
+def parser(words: Sequence[str] = ()) -> Parser:
+    """words: of the command line, so that help can show the chosen world's own defaults."""
     top = Parser(
         prog="ringfence",
         description="Learns the safety constraint that several demonstrators share.",
@@ -110,8 +138,8 @@ def parser() -> Parser:
     _quickstart(sub)
     demos = sub.add_parser("demos", help="make, check or show demonstrations")
     _demos(demos.add_subparsers(metavar="make|check|show", required=True, parser_class=Parser))
-    _solve(sub)
-    _learn(sub)
+    _learn(sub, words)
+    _solve(sub, words)
     _transfer(sub)
     _evaluate(sub)
     _report_and_resume(sub)
@@ -125,16 +153,39 @@ def _command(
     function: Callable[[argparse.Namespace], None],
     about: str,
     example: str,
+    more: str = "",
 ) -> Parser:
     one: Parser = sub.add_parser(
         name,
         help=about,
         description=about[0].upper() + about[1:] + ".",
-        epilog=f"example: ringfence {example}",
+        epilog=f"example: ringfence {example}{more}",
         formatter_class=Help,
     )
     one.set_defaults(function=function, parser=one)
     return one
+
+
+def _entries(one: Any, names: Sequence[str]) -> None:
+    """Options that stand for entries of the configuration, and --set for all others."""
+    for name in names:
+        entry, kind, text = OPTIONS[name]
+        choices = kind if isinstance(kind, tuple) else None
+        convert = str if choices or kind == "list" else kind
+        one.add_argument(
+            f"--{name}", dest=entry, type=convert, choices=choices, help=f"{text} [{entry}]"
+        )
+    _set(one)
+
+
+def _set(one: Any) -> None:
+    one.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="TABLE.KEY=VALUE",
+        help="any entry of the configuration (repeatable; docs/configuration.md lists them)",
+    )
 
 
 def _quickstart(sub: Any) -> None:
@@ -155,10 +206,14 @@ def _demos(sub: Any) -> None:
     example = 'demos make --world ant --truth "speed <= 0.75" --out demos'
     make = _command(sub, "make", commands.demos_make, about, example)
     _config(make)
-    _world(make, more="'ant' (MuJoCo), 'ant-bullet' (PyBullet), ")
+    _world(make)
     _maker(make)
-    _control_maker(make)
+    make.add_argument(
+        "--policy", type=Path, help="continuous worlds: a finished run whose policy is the expert"
+    )
+    _entries(make, ("truth", "steps", "horizon", "slip"))
     _seed(make)
+    _workers(make)
     make.add_argument("--out", type=Path, required=True, help="folder for the demonstrations")
 
     about = "check demonstrations, and against a world if one is given"
@@ -173,24 +228,31 @@ def _demos(sub: Any) -> None:
     show.add_argument("demos", type=Path, help="a folder of demonstrations")
 
 
-def _solve(sub: Any) -> None:
-    about = "constrained RL for one task under a given constraint"
-    one = _command(
-        sub,
-        "solve",
-        commands.solve,
-        about,
-        'solve --world ant --constraint "speed <= 0.75" --delta 20 --out runs/ant',
-    )
-    words = "'ant' (MuJoCo), 'ant-bullet' (PyBullet), 'gym:' with an environment's id or function, "
-    _world(one, more=words)
+def _learn(sub: Any, words: Sequence[str]) -> None:
+    about = "the game: demonstrations in, constraint out"
+    example = "learn --world maze --seed 0 --out runs/maze"
+    more = defaults_of(words, "learn")
+    one = _command(sub, "learn", commands.learn, about, example, more)
+    _config(one)
+    _world(one)
+    one.add_argument("--demos", type=Path, help="demonstrations (maps: default made by the truth)")
+    one.add_argument("--paths", type=int, help="maps: training paths to make per task and start")
+    one.add_argument("--heldout", type=int, help="maps: held-out paths to make per task and start")
+    one.add_argument("--task", action="append", default=[], help="only this task (repeatable)")
+    names = ("class", "on", "method", "player", "expert-budget", "iterations", "solver", "steps")
+    _entries(one, (*names, "truth", "horizon", "slip"))
     one.add_argument(
-        "--feature",
-        action="append",
-        default=[],
-        metavar="NAME[:UNIT]",
-        help="gym: a key of the environment's info that the constraint may be about (repeatable)",
+        "--seed", type=natural, help="all randomness comes from it (default: the file's, or 0)"
     )
+    _workers(one)
+    one.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
+
+
+def _solve(sub: Any, words: Sequence[str]) -> None:
+    about = "constrained RL for one task under a given constraint"
+    example = 'solve --world ant --constraint "speed <= 0.75" --delta 20 --out runs/ant'
+    one = _command(sub, "solve", commands.solve, about, example, defaults_of(words, "solve"))
+    _world(one)
     one.add_argument("--task", default="0", help="the task's number or name")
     one.add_argument(
         "--constraint",
@@ -199,133 +261,59 @@ def _solve(sub: Any) -> None:
         "feature names, such as 'row - col <= 4'",
     )
     one.add_argument(
-        "--delta", type=float, help="limit on an episode's cost (default: as saved, 0; Ant: 20)"
-    )
-    one.add_argument(
-        "--steps",
-        type=int,
-        default=1_000_000,
-        help="Ant, gym: environment steps, rounded up to whole rollouts (4096 steps)",
-    )
-    _ppo(one, "Ant, gym")
-    one.add_argument(
-        "--multiplier",
-        choices=("pid", "gradient"),
-        default="pid",
-        help="Ant, gym: how lam is moved. (Scalars go to curves.csv; also to tensorboard/, if "
-        "tensorboardX or tensorboard is installed.)",
-    )
-    one.add_argument(
-        "--start-share",
+        "--delta",
         type=float,
-        default=0.0,
-        help="Ant: share of training episodes that begin at states of --demos",
+        help="limit on an episode's cost (default: as saved; maps 0, else 20)",
     )
-    one.add_argument("--demos", type=Path, help="Ant: demonstrations for --start-share")
+    one.add_argument("--episodes", type=int, default=100, help="counted after a training")
+    one.add_argument("--demos", type=Path, help="Ant: training episodes begin at their states "
+                     "(a share of them: --set solver.start_share=0.3)")  # fmt: skip
     one.add_argument(
         "--policy",
         type=Path,
-        help="Ant, gym: a finished run, whose policy (with its critics and its multiplier) to "
-        "train on; --ppo cool_down=1 settles it",
+        help="a finished run, whose policy (with its critics and its multiplier) to train on; "
+        "--set solver.cool_down=1 settles it",
     )
-    _solver(one, ("soft", "lp", "gradient", "pid"))
+    _entries(one, ("solver", "steps", "horizon", "slip"))
     _seed(one)
     one.add_argument("--out", type=Path, required=True, help="folder for policy and picture")
 
 
-def _learn(sub: Any) -> None:
-    about = "the game: demonstrations in, constraint out"
-    one = _command(
-        sub, "learn", commands.learn, about, "learn --world maze --seed 0 --out runs/maze"
-    )
-    _config(one)
-    _world(one, more="'ant' (MuJoCo), 'ant-bullet' (PyBullet), ")
-    one.add_argument("--demos", type=Path, help="demonstrations (maze: default made by the truth)")
-    _maker(one)
-    one.add_argument(
-        "--experts",
-        choices=("sampled", "exact"),
-        default="sampled",
-        help="learn from the paths, or from the exact occupancies of the world's own experts",
-    )
-    one.add_argument(
-        "--method",
-        choices=("mt-icl", "icl"),
-        help="Algorithm 3 (default on finite worlds) or 2 (default on the Ant)",
-    )
-    one.add_argument("--task", action="append", default=[], help="only this task (repeatable)")
-    one.add_argument(
-        "--player",
-        choices=("regression", "ftrl", "weighted", "payoff"),
-        help="default: regression; ftrl on finite worlds, weighted and payoff on continuous ones",
-    )
-    one.add_argument(
-        "--class",
-        dest="constraint_class",
-        help="finite worlds: table (default) or linear; else an inequality with ? for what is "
-        "learned, such as 'speed <= ?', or linear or mlp (see --on)",
-    )
-    one.add_argument(
-        "--unrestricted",
-        action="store_true",
-        help="drop the restriction to constraints under which the experts are safe",
-    )
-    one.add_argument("--iterations", type=int, help="at most this many (default: 5; Ant: 10)")
-    one.add_argument(
-        "--epsilon", type=float, help="stop at this payoff per step (default: 1e-6; Ant: never)"
-    )
-    one.add_argument(
-        "--buffer", type=float, help="icl: added to the first limit (default: 0; Ant: 20)"
-    )
-    one.add_argument(
-        "--anneal", type=float, help="icl: the buffer loses this each time (default: 0; Ant: 10)"
-    )
-    _control_game(one)
-    _solver(one, ("soft", "lp"))
-    one.add_argument(
-        "--seed", type=natural, help="all randomness comes from it (default: the file's, or 0)"
-    )
-    one.add_argument("--workers", type=int, default=1, help="worker processes")
-    one.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
-
-
 def _transfer(sub: Any) -> None:
     about = "a new task under a learned constraint"
-    one = _command(
-        sub, "transfer", commands.transfer, about, "transfer runs/maze --goal 3,9 --start 5,0"
-    )
+    example = "transfer runs/maze --goal 3,9 --start 5,0"
+    one = _command(sub, "transfer", commands.transfer, about, example)
     words = "a finished run; with --task FILE.toml also a saved constraint"
     one.add_argument("run", type=Path, help=words)
     one.add_argument("--goal", type=cell, help="maps: row,col")
     one.add_argument("--start", type=cell, help="maps: row,col")
-    group = one.add_argument_group("continuous worlds")
-    group.add_argument(
+    one.add_argument(
         "--task",
         metavar="FILE.toml[:NAME]",
-        help="the new task: a file with a [world] of one task, or the name of one of several; "
-        "without it, or NAME alone: the run's own task, whose policy is trained on",
+        help="a file with a [world] of one task, or the name of one of several; without it, or "
+        "NAME alone: the run's own task, whose policy is trained on",
     )
-    group.add_argument(
+    one.add_argument(
         "--clearance",
         type=float,
         default=0.0,
         help="to keep from the constraint, in the units of its right side: 0.05 makes "
-        "'speed <= 0.75' 'speed <= 0.7' (default: 0)",
+        "'speed <= 0.75' 'speed <= 0.7'",
     )
     words = (
         "of the training (default: as in the file; of the run's own: as of an iteration; 0: its "
         "policy is only told of the clearance)"
     )
-    group.add_argument("--steps", type=int, help=words)
-    group.add_argument("--episodes", type=int, default=100, help="counted after the training")
-    group.add_argument("--delta", type=float, help="limit on an episode's cost (default: as saved)")
+    one.add_argument("--steps", type=int, help=words)
+    one.add_argument("--episodes", type=int, default=100, help="counted after a training")
+    one.add_argument("--delta", type=float, help="limit on an episode's cost (default: as saved)")
     one.add_argument(
         "--unknown",
         choices=("avoid", "allow"),
-        default="avoid",
-        help="keep to cells that demonstrations showed to be allowed, or use any not forbidden",
+        help="keep to cells that demonstrations showed to be allowed, or use any not forbidden "
+        "(default: avoid, where cells are known)",
     )
-    _solver(one, ("soft", "lp"))
+    _set(one)
     _seed(one)
     one.add_argument("--out", type=Path, help="folder for policy, summary and picture")
 
@@ -334,9 +322,9 @@ def _evaluate(sub: Any) -> None:
     about = "a constraint against a known truth, and against demonstrations"
     one = _command(sub, "evaluate", commands.evaluate, about, "evaluate runs/maze --world maze")
     one.add_argument("constraint", help="a run, a saved constraint's folder, or an inequality")
-    _world(one)
+    _world(one, default=None)
     one.add_argument("--demos", type=Path, help="demonstrations to evaluate against")
-    _solver(one, ("soft", "lp"))
+    _entries(one, ("truth", "solver", "horizon", "slip"))
     one.add_argument("--out", type=Path, help="JSON file for the result")
 
 
@@ -351,38 +339,22 @@ def _report_and_resume(sub: Any) -> None:
     about = "go on with a run that was stopped, or play a game on"
     resume = _command(sub, "resume", commands.resume, about, "resume runs/maze")
     resume.add_argument("run", type=Path, help="a run directory")
-    resume.add_argument(
-        "--iterations", type=int, help="play on, to more than the game had (continuous worlds)"
-    )
-    resume.add_argument("--workers", type=int, default=1, help="worker processes")
+    resume.add_argument("--iterations", type=int, help="play on, to more than the game had")
+    _workers(resume)
 
 
 def _reproduce_and_bench(sub: Any) -> None:
     about = "an experiment from nothing to tables and figures"
-    one = _command(sub, "reproduce", commands_reproduce.reproduce, about, "reproduce grid")
+    one = _command(sub, "reproduce", commands.reproduce, about, "reproduce grid")
     one.add_argument(
-        "experiment",
-        choices=tuple(commands_reproduce.EXPERIMENTS),
-        help="; ".join(f"{k}: {e.about}" for k, e in commands_reproduce.EXPERIMENTS.items()),
+        "experiment", nargs="?", help="its name, or a TOML file of your own (default: list them)"
     )
-    _icl_study(one)
-    one.add_argument(
-        "--seeds",
-        type=int,
-        help="how many (default: grid 10, maze 5, unseen 100 random mazes, others 3)",
-    )
-    one.add_argument("--workers", type=int, help="unseen: worker processes (default: 1)")
-    one.add_argument(
-        "--world", choices=("ant", "ant-bullet"), help="the Ant's simulator (default: ant)"
-    )
-    one.add_argument(
-        "--only",
-        type=lambda text: tuple(text.split(",")),
-        help="experts: train these alone, such as velocity-20,position-20; the table keeps all",
-    )
-    one.add_argument(
-        "--out", type=Path, help="folder for tables and figures (default: results/...)"
-    )
+    one.add_argument("--seeds", type=int, help="how many (default: as the experiment says)")
+    one.add_argument("--variant", action="append", default=[], help="only this one (repeatable)")
+    one.add_argument("--only", action="append", default=[], help="only this part (repeatable)")
+    _set(one)
+    _workers(one)
+    one.add_argument("--out", type=Path, help="folder for the results (default: results/NAME)")
 
     about = "speed, measured"
     bench = _command(sub, "bench", commands.bench, about, "bench exact --out bench.json")
@@ -397,72 +369,37 @@ def _reproduce_and_bench(sub: Any) -> None:
     bench.add_argument("--out", type=Path, help="file for bench.json")
 
 
-def _icl_study(one: Parser) -> None:
-    group = one.add_argument_group("velocity, position and noisy")
-    group.add_argument(
-        "--player", choices=("regression", "weighted", "payoff"), help="default: regression"
+def _world(one: Parser, default: str | None = "maze") -> None:
+    one.add_argument("--world", default=default, help=WORLD)
+    one.add_argument(
+        "--feature",
+        action="append",
+        default=[],
+        metavar="NAME[:UNIT][=COLUMN]",
+        help="gym: what the constraint may be about: a key of the environment's info, or a column "
+        "of its observation (repeatable)",
     )
-    group.add_argument(
-        "--expert-budget", type=float, help="payoff: a belief (default: the experts' true limit)"
-    )
-    group.add_argument(
-        "--class", dest="constraint_class", help="in the experiment's place: linear, mlp, 'x <= ?'"
-    )
-    group.add_argument("--on", help="linear and mlp: features, such as x,y (default: all)")
-    group.add_argument("--full-state", action="store_true", help="observations are features, too")
-    group.add_argument(
-        "--settled", action="store_true", help="experts whose learning rate falls to 0 at last"
-    )
-    group.add_argument(
-        "--keep-saturated",
-        action="store_true",
-        help="with the published filter: only demonstrations just below the true limit",
-    )
-    group.add_argument("--steps", type=int, help="environment steps of an iteration")
-    group.add_argument("--iterations", type=int, help="of the game")
-    words = "added to the first limit (default: velocity 20, position 100)"
-    group.add_argument("--buffer", type=float, help=words)
-    group.add_argument(
-        "--clearance",
-        type=float,
-        help="then the selected policies at this clearance from the constraint, told of it and "
-        "trained on (see transfer)",
-    )
-    _ppo(group, "velocity, position, noisy")
-    _solves(group)
-
-
-def _world(one: Parser, default: str | None = "maze", more: str = "") -> None:
-    words = (
-        f"'maze' (built in), 'ant-maze' (the same for the Ant) or 'ant-maze:FILE', {more}"
-        "or the path of a text map"
-    )
-    one.add_argument("--world", default=default, help=words)
-    one.add_argument("--horizon", type=int, help="steps of an episode (default: from the map)")
-    one.add_argument("--slip", type=float, default=0.0, help="chance of a random move")
-    one.add_argument("--reward", choices=("goal", "exp-distance"), default="goal")
 
 
 def _maker(one: Parser) -> None:
-    one.add_argument(
-        "--paths", type=int, help="training paths per task and start (default: 10; Ant: 20)"
-    )
-    one.add_argument(
-        "--heldout", type=int, help="held-out paths per task and start (default: 5; Ant: 10)"
-    )
-    one.add_argument(
-        "--expert-delta", type=float, help="experts' own limit on true cost (default: 0; Ant: 20)"
-    )
+    one.add_argument("--paths", type=int, help="training paths per task (maps: and start)")
+    one.add_argument("--heldout", type=int, help="held-out paths per task (maps: and start)")
+    one.add_argument("--expert-delta", type=float, help="experts' own limit on true cost")
     one.add_argument(
         "--noise",
         type=float,
-        default=0.0,
-        help="experts' chance of a random action; Ant: standard deviation of noise on actions",
+        help="maps: chance of a random action; else: standard deviation of noise on actions",
     )
+    one.add_argument("--contaminated", type=float, help="maps: share of paths that ignore the "
+                     "constraint")  # fmt: skip
+    one.add_argument("--deterministic", action="store_true", help="maps: experts that never vary")
     one.add_argument(
-        "--contaminated", type=float, default=0.0, help="share of paths that ignore the constraint"
+        "--keep-saturated",
+        type=float,
+        metavar="TOLERANCE",
+        help="continuous worlds: keep only episodes whose mean true value is at most this far "
+        "below the limit",
     )
-    one.add_argument("--deterministic", action="store_true", help="experts that never vary")
 
 
 def _config(one: Parser) -> None:
@@ -471,84 +408,19 @@ def _config(one: Parser) -> None:
     )
 
 
-def _control_maker(one: Parser) -> None:
-    group = one.add_argument_group("continuous worlds")
-    group.add_argument("--truth", help="the constraint that the experts keep, an inequality")
-    group.add_argument("--steps", type=int, help="of the expert's training (default: 1000000)")
-    group.add_argument(
-        "--policy", type=Path, help="a finished run whose policy to take as the expert"
-    )
-    group.add_argument(
-        "--keep-saturated",
-        type=float,
-        metavar="TOLERANCE",
-        help="keep only episodes whose mean true value is at most this far below the limit",
-    )
-
-
-def _control_game(one: Parser) -> None:
-    group = one.add_argument_group("continuous worlds")
-    group.add_argument("--truth", help="for the report's columns only: an inequality")
-    group.add_argument("--on", help="linear and mlp: features, such as x,y (default: all)")
-    group.add_argument("--full-state", action="store_true", help="observations are features, too")
-    group.add_argument("--steps", type=int, help="environment steps of a solve (default: 200000)")
-    group.add_argument(
-        "--expert-budget", type=float, help="payoff: the cost that experts may have had (0)"
-    )
-    group.add_argument("--tolerance", type=float, help="mlp: the most that experts may cost")
-    group.add_argument(
-        "--initial", choices=("clone", "free"), help="what c_1 answers to (default: clone)"
-    )
-    group.add_argument(
-        "--no-probe", action="store_true", help="don't try first whether a constraint is needed"
-    )
-    group.add_argument(
-        "--start-share", type=float, default=0.0, help="of episodes begin at demonstrated states"
-    )
-    _ppo(group, "Ant")
-    group.add_argument("--clone-steps", type=int, help="0: no cloning (default: 5000)")
-    _solves(group)
-
-
-def _ppo(parser: Any, where: str) -> None:
-    parser.add_argument(
-        "--ppo",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=f"{where}: a setting of the solver (see PPOConfig), such as margin=0.3, the share of "
-        "the limit that the multiplier keeps free (repeatable)",
-    )
-
-
-def _solves(group: Any) -> None:
-    """Where a game's solves begin and end."""
-    group.add_argument(
-        "--carry",
-        choices=("nothing", "critics", "policy"),
-        help="what a solve takes over from the iteration before it (default: policy)",
-    )
-    group.add_argument(
-        "--stop-share",
-        type=float,
-        help="stop a solve that keeps its limit at this share of the experts' reward",
-    )
-    group.add_argument(
-        "--drop-failed",
-        action="store_const",
-        const=True,
-        help="leave out demonstrations, and hide from the constraint player learners' episodes, "
-        "whose return is far below the others'",
-    )
-
-
-def _solver(one: Parser, kinds: tuple[str, ...]) -> None:
-    one.add_argument("--solver", choices=kinds, default="soft", help="the policy player")
-    one.add_argument("--temperature", type=float, default=0.05, help="of the soft solver")
+def _workers(one: Parser) -> None:
+    one.add_argument("--workers", type=int, default=1, help="worker processes")
 
 
 def _seed(one: Parser) -> None:
     one.add_argument("--seed", type=natural, default=0, help="all randomness comes from it")
+
+
+def defaults_of(words: Sequence[str], command: str) -> str:
+    """What the chosen world's own defaults are, for --help; "" where help isn't asked for."""
+    if not ({"-h", "--help"} & set(words)) or command not in words:
+        return ""
+    return commands.defaults_text(words, command)
 
 
 def natural(text: str) -> int:

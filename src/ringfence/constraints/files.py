@@ -127,6 +127,13 @@ def load_document(folder: str | Path) -> tuple[Constraint, dict[str, Any]]:
         raise InvalidInput(f"{folder}: {problem}") from None
 
 
+def from_bytes(files: Mapping[str, bytes]) -> Constraint:
+    """The constraint of `to_bytes`, which came straight from there."""
+    document = json.loads(files["constraint.json"])
+    arrays = safetensors.numpy.load(files["weights.safetensors"])
+    return _build(document, _features(document), arrays)
+
+
 def _read_bytes(path: Path, most: int) -> bytes:
     if path.is_symlink():
         raise InvalidInput(f"{path}: a link; copy the file itself into the constraint's folder")

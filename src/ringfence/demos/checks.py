@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from ringfence.demos.attempts import MAD_TO_SIGMA, SMALLEST_GROUP, failed, same_start
-from ringfence.demos.dataset import ARRAYS, Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Trajectory, behaviour_of
-
-Severity = Literal["error", "warning", "note", "ok"]
+from ringfence.objects import (
+    ARRAYS,
+    Array,
+    Demonstrations,
+    Finding,
+    TaskDemos,
+    Trajectory,
+    behaviour_of,
+)
 
 #: A return stands apart above the median of its group by this many robust standard deviations
 #: (up to half of a group may be contaminated), below by this many times the others' usual
@@ -22,18 +26,6 @@ Severity = Literal["error", "warning", "note", "ok"]
 FAR_ABOVE, FAR_BELOW, SLACK = 5.0, 3.0, 0.05
 #: No text map beyond this many rows or columns.
 LARGEST_MAP = 200
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a check found. Errors make demonstrations unusable, warnings deserve a look."""
-
-    severity: Severity
-    where: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.severity}: {self.where}: {self.message}"
 
 
 def check(demos: Demonstrations) -> list[Finding]:

@@ -20,7 +20,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from errno import ENOSPC
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,143 +30,23 @@ import numpy as np
 
 from ringfence.disk import sync, writing
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Feature, Trajectory
+from ringfence.objects import (
+    ARRAYS,
+    Demonstrations,
+    Feature,
+    TaskDemos,
+    Trajectory,
+    check_widths,
+    sealed,
+)
 
-JSON = dict[str, "JSON"] | list["JSON"] | str | int | float | bool | None
 _Kind = TypeVar("_Kind")
 
 SCHEMA = 1
 INDEX = "demonstrations.json"
 FEATURES_KEY = "features"
-ARRAYS = ("observations", "actions", "rewards", "features")
 #: What HDF5 takes for an episode of a few numbers, and for each byte of a long one, as measured.
 EPISODE_BYTES, HDF5_SHARE = 20_000, 1.1
-
-
-@dataclass(frozen=True, eq=False)
-class TaskDemos:
-    """One task's trajectories, training and held-out. Their arrays are read-only copies."""
-
-    task: str
-    train: tuple[Trajectory, ...]
-    heldout: tuple[Trajectory, ...]
-
-    def __post_init__(self) -> None:
-        if not self.train:
-            raise InvalidInput(f"task {self.task!r}: no training trajectories; give at least one")
-        for split in ("train", "heldout"):
-            sealed = tuple(
-                _sealed(t, where(self.task, split, n)) for n, t in enumerate(getattr(self, split))
-            )
-            object.__setattr__(self, split, sealed)
-
-    @property
-    def labelled(self) -> list[tuple[str, Trajectory]]:
-        """All trajectories, training first, each with what to call it in a message."""
-        return [
-            (where(self.task, split, n), trajectory)
-            for split in ("train", "heldout")
-            for n, trajectory in enumerate(getattr(self, split))
-        ]
-
-
-@dataclass(frozen=True, eq=False)
-class Demonstrations:
-    """Demonstrations of several tasks with the same features. Valid by construction.
-
-    `provenance` says where they come from (world, seed, versions, noise, ...); nothing is
-    computed from it.
-    """
-
-    tasks: tuple[TaskDemos, ...]
-    features: tuple[Feature, ...]
-    provenance: dict[str, JSON]
-
-    def __post_init__(self) -> None:
-        if not self.tasks:
-            raise InvalidInput("demonstrations without a task; give at least one task")
-        _unique([task.task for task in self.tasks], "task", "rename or merge them")
-        _unique([feature.name for feature in self.features], "feature", "rename one")
-        first = self.tasks[0].train[0]
-        for label, trajectory in (pair for task in self.tasks for pair in task.labelled):
-            _check_widths(trajectory, label, first, self.features)
-        try:
-            copy = json.loads(json.dumps(self.provenance, allow_nan=False))
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"provenance must be plain JSON: {error}") from error
-        object.__setattr__(self, "provenance", copy)
-
-
-def where(task: str, split: str, n: int) -> str:
-    """What a trajectory is called in messages."""
-    return f"task {task!r}, {'training' if split == 'train' else 'held-out'} trajectory {n}"
-
-
-def _sealed(t: Trajectory, label: str) -> Trajectory:
-    """The trajectory with read-only arrays, after a check of its shapes and numbers."""
-    obs, actions, rewards, features = (_numbers(getattr(t, name), name, label) for name in ARRAYS)
-    T = rewards.size
-    if rewards.ndim != 1 or T == 0:
-        raise InvalidInput(
-            f"{label}: rewards have shape {rewards.shape}; an episode has one reward per step "
-            "and at least one step; drop empty episodes"
-        )
-    if obs.ndim != 2 or len(obs) != T + 1:
-        raise InvalidInput(
-            f"{label}: observations have shape {obs.shape}, but {T} rewards need ({T + 1}, o): "
-            "the first observation and one after each step"
-        )
-    for name, values in (("actions", actions), ("features", features)):
-        if values.ndim != 2 or len(values) != T:
-            raise InvalidInput(
-                f"{label}: {name} have shape {values.shape}, but {T} rewards need ({T}, n): "
-                "one row per step"
-            )
-    return Trajectory(obs, actions, rewards, features, bool(t.terminated), t.seed)
-
-
-def _numbers(values: Any, name: str, label: str) -> Array:
-    """A read-only array of finite numbers, copied unless nobody else can change it."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{label}: {name} are not an array of numbers ({error})") from error
-    if not np.isfinite(array).all():
-        at = tuple(map(int, np.argwhere(~np.isfinite(array))[0]))
-        raise InvalidInput(
-            f"{label}: {name} hold {array[at]} at index {at}; repair or drop the trajectory"
-        )
-    as_given = array is values
-    if as_given and array.flags.owndata and not array.flags.writeable:
-        return array
-    array = np.array(array, order="C")
-    array.setflags(write=False)
-    return array
-
-
-def _check_widths(
-    t: Trajectory, label: str, first: Trajectory, features: Sequence[Feature]
-) -> None:
-    if t.features.shape[1] != len(features) or not features:
-        names = ", ".join(feature.name for feature in features) or "none"
-        raise InvalidInput(
-            f"{label}: {t.features.shape[1]} feature columns, but {len(features)} named features "
-            f"({names}); give each column one name and unit"
-        )
-    for name in ("observations", "actions"):
-        width, expected = getattr(t, name).shape[1], getattr(first, name).shape[1]
-        if width != expected:
-            raise InvalidInput(
-                f"{label}: {name} have {width} columns, those of the first trajectory {expected}; "
-                "all tasks share one observation and one action space"
-            )
-
-
-def _unique(names: Sequence[str], kind: str, fix: str) -> None:
-    for name in names:
-        if not name or names.count(name) > 1:
-            problem = f"{names.count(name)} {kind}s have the name {name!r}" if name else "no name"
-            raise InvalidInput(f"{kind} names must be distinct and not empty: {problem}; {fix}")
 
 
 def of_tasks(demos: Demonstrations, names: Sequence[str]) -> list[TaskDemos]:
@@ -382,7 +262,7 @@ def _read_task(folder: Path, k: int, entry: Any, features: Sequence[Feature]) ->
             f"{heldout}; take an unaltered copy or make the demonstrations again"
         )
     for n, t in enumerate(episodes):
-        _check_widths(t, _episode(data, name, n), episodes[0], features)
+        check_widths(t, _episode(data, name, n), episodes[0], features)
     return TaskDemos(name, tuple(episodes[:train]), tuple(episodes[train:]))
 
 
@@ -422,7 +302,7 @@ def _trajectory(episode: Any, features_key: str, label: str) -> Trajectory:
             f"{label}: an episode ends (terminations or truncations) at its last step and at no "
             "other; split or repair it"
         )
-    return _sealed(
+    return sealed(
         Trajectory(
             episode.observations,
             episode.actions,

@@ -20,13 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.analysis.evidence import Group, exact_group
-from ringfence.demos import checks as demo_checks
-from ringfence.demos.checks import Finding
-from ringfence.demos.dataset import JSON, Demonstrations, TaskDemos
 from ringfence.errors import InfeasibleLimit, InvalidInput
-from ringfence.objects import Array, Behaviour, Trajectory
+from ringfence.objects import JSON, Array, Behaviour, Demonstrations, TaskDemos, Trajectory
 from ringfence.solvers import soft
-from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy, rollout
+from ringfence.worlds.base import World
+from ringfence.worlds.finite import FiniteTask, behaviour, occupancy, rollout
 from ringfence.worlds.grid import GridWorld
 
 Kind = Literal["soft", "deterministic"]
@@ -80,11 +78,11 @@ class ExpertConfig:
 DEFAULT = ExpertConfig()
 
 
-def expert_policies(world: GridWorld, config: ExpertConfig = DEFAULT) -> list[Array]:
+def expert_policies(world: World, config: ExpertConfig = DEFAULT) -> list[Array]:
     """pi[t, s, a] of each task's expert under the truth, without noise."""
     policies = []
-    for task in world.tasks:
-        cost = np.repeat(world.truth.walls.reshape(-1, 1), task.mdp.num_actions, axis=1)
+    for task in finite_tasks(world):
+        cost = np.repeat(true_cells(world).reshape(-1, 1), task.mdp.num_actions, axis=1)
         try:
             pi, _ = soft.solve(task.mdp, cost.astype(float), config.delta, _temperature(config))
         except InfeasibleLimit as error:
@@ -95,21 +93,36 @@ def expert_policies(world: GridWorld, config: ExpertConfig = DEFAULT) -> list[Ar
     return policies
 
 
-def careless_policies(world: GridWorld, config: ExpertConfig = DEFAULT) -> list[Array]:
+def true_cells(world: World) -> NDArray[np.bool_]:
+    """The truly forbidden cells, which the experts avoid."""
+    if world.cells is None or world.cells.walls is None:
+        raise InvalidInput(
+            f"{world.name}: no forbidden cell is known here, so nobody knows what demonstrators "
+            "avoid: give theirs (learn --demos), or mark the forbidden cells to have some made"
+        )
+    return world.cells.walls
+
+
+def finite_tasks(world: World) -> Sequence[FiniteTask]:
+    assert world.cells is not None
+    return world.cells.tasks
+
+
+def careless_policies(world: World, config: ExpertConfig = DEFAULT) -> list[Array]:
     """pi[t, s, a] of each task's contaminated makers: reward only."""
     temperature = _temperature(config)
-    return [soft.plan(task.mdp, task.mdp.reward, temperature)[0] for task in world.tasks]
+    return [soft.plan(task.mdp, task.mdp.reward, temperature)[0] for task in finite_tasks(world)]
 
 
 def _temperature(config: ExpertConfig) -> float:
     return config.temperature if config.kind == "soft" else 0.0
 
 
-def expert_behaviours(world: GridWorld, config: ExpertConfig = DEFAULT) -> list[Behaviour]:
+def expert_behaviours(world: World, config: ExpertConfig = DEFAULT) -> list[Behaviour]:
     """What the demonstrators do, exactly: infinitely many paths of each task."""
     behaviours = []
     policies = (expert_policies(world, config), careless_policies(world, config))
-    for task, careful, careless in zip(world.tasks, *policies, strict=True):
+    for task, careful, careless in zip(finite_tasks(world), *policies, strict=True):
         rho, rho_careless = (
             occupancy(task.mdp, (1 - config.noise) * pi + config.noise / task.mdp.num_actions)
             for pi in (careful, careless)
@@ -119,9 +132,11 @@ def expert_behaviours(world: GridWorld, config: ExpertConfig = DEFAULT) -> list[
     return behaviours
 
 
-def exact_groups(world: GridWorld, tasks: Sequence[FiniteTask]) -> tuple[Group, ...]:
+def exact_groups(world: World, tasks: Sequence[FiniteTask]) -> tuple[Group, ...]:
     """The same experts by task and start, as evidence wants them."""
-    by_name = dict(zip((task.name for task in world.tasks), expert_policies(world), strict=True))
+    by_name = dict(
+        zip((task.name for task in finite_tasks(world)), expert_policies(world), strict=True)
+    )
     groups = []
     for task in tasks:
         for state in np.flatnonzero(task.mdp.start):
@@ -133,7 +148,7 @@ def exact_groups(world: GridWorld, tasks: Sequence[FiniteTask]) -> tuple[Group, 
 
 
 def make_demonstrations(
-    world: GridWorld,
+    world: World,
     config: ExpertConfig = DEFAULT,
     provenance: Mapping[str, JSON] | None = None,
 ) -> Demonstrations:
@@ -143,13 +158,13 @@ def make_demonstrations(
     """
     policies = zip(expert_policies(world, config), careless_policies(world, config), strict=True)
     tasks = []
-    for k, (task, makers) in enumerate(zip(world.tasks, policies, strict=True)):
+    for k, (task, makers) in enumerate(zip(finite_tasks(world), policies, strict=True)):
         train = tuple(_sample(task, makers, config, "train", k))
         tasks.append(
             TaskDemos(task.name, train, tuple(_sample(task, makers, config, "heldout", k)))
         )
     origin = {**_provenance(world, config), **(provenance or {})}
-    return Demonstrations(tuple(tasks), world.tasks[0].features, origin)
+    return Demonstrations(tuple(tasks), world.features, origin)
 
 
 def _sample(
@@ -181,144 +196,28 @@ def _stream(seed: int, *name: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=name))
 
 
-def _provenance(world: GridWorld, config: ExpertConfig) -> dict[str, JSON]:
+def world_provenance(world: World) -> dict[str, JSON]:
+    """The world without what it forbids."""
+    if not isinstance(world, GridWorld):
+        return {"kind": "tables", "name": world.name}
+    return {
+        "kind": "grid",
+        "shape": list(world.shape),
+        "starts": [list(cell) for cell in world.starts],
+        "goals": [list(cell) for cell in world.goals],
+        "horizon": world.horizon,
+        "slip": world.slip,
+        "reward": world.reward,
+    }
+
+
+def _provenance(world: World, config: ExpertConfig) -> dict[str, JSON]:
     python = ".".join(map(str, sys.version_info[:3]))
     return {
-        "world": {
-            "kind": "grid",
-            "shape": list(world.shape),
-            "starts": [list(cell) for cell in world.starts],
-            "goals": [list(cell) for cell in world.goals],
-            "horizon": world.horizon,
-            "slip": world.slip,
-            "reward": world.reward,
-        },
+        "world": world_provenance(world),
         "experts": asdict(config),
         "versions": {
             "python": python,
             **{name: version(name) for name in ("ringfence", "numpy", "minari")},
         },
     }
-
-
-# ----------------------------------------------------------------------------------- checks
-
-
-def check(demos: Demonstrations, tasks: Sequence[FiniteTask]) -> list[Finding]:
-    """Everything that speaks against demonstrations of these tasks. Needs no truth.
-
-    An error means that the world can't have produced them as they are.
-    """
-    known = {task.name: task for task in tasks}
-    findings = []
-    for given in demos.tasks:
-        label = f"task {given.task!r}"
-        if given.task not in known:
-            names = ", ".join(known)
-            message = f"the world has no such task; rename or drop it (there are: {names})"
-            findings.append(Finding("error", label, message))
-        elif demos.features != known[given.task].features:
-            pair = (demos, known[given.task])
-            theirs, ours = ([(f.name, f.unit) for f in x.features] for x in pair)
-            message = f"its features are {theirs}, the world's {ours}; make them the same"
-            findings.append(Finding("error", label, message))
-        else:
-            for where, trajectory in given.labelled:
-                findings += _against_task(trajectory, known[given.task], where)
-    return [*findings, *demo_checks.check(demos), *_coverage(demos, tasks)]
-
-
-def _against_task(t: Trajectory, task: FiniteTask, where: str) -> Iterator[Finding]:
-    """The ways in which one trajectory contradicts the task."""
-    mdp = task.mdp
-    indices = _indices(t, mdp)
-    if isinstance(indices, str):
-        yield Finding("error", where, indices)
-        return
-    states, actions = indices
-    if mdp.start[states[0]] == 0:
-        starts = ", ".join(map(str, np.flatnonzero(mdp.start)))
-        message = f"it starts in state {states[0]}, where no episode of the task does ({starts})"
-        yield Finding("error", where, f"{message}; drop it or add the start to the world")
-    if mdp.horizon is not None and len(t) > mdp.horizon:
-        message = f"it has {len(t)} steps, the task's horizon is {mdp.horizon}"
-        yield Finding("error", where, f"{message}; cut it there or raise the horizon")
-    elif mdp.horizon is not None and len(t) < mdp.horizon and not t.terminated:
-        message = f"it stops after {len(t)} of {mdp.horizon} steps without having ended"
-        yield Finding("warning", where, f"{message}: its return and cost are not an episode's")
-    yield from _impossible(states, actions, t.terminated, mdp, where)
-    visited = (states[:-1], actions)
-    yield from _differs(t.rewards[:, None], mdp.reward[visited][:, None], "reward", where)
-    yield from _differs(t.features, task.phi[visited], "features", where)
-
-
-def _indices(t: Trajectory, mdp: FiniteMDP) -> tuple[NDArray[np.intp], NDArray[np.intp]] | str:
-    """States [T+1] and actions [T] as indices, or what is wrong with them."""
-    found = []
-    for name, values, count in (
-        ("observation", t.observations, mdp.num_states),
-        ("action", t.actions, mdp.num_actions),
-    ):
-        if values.shape[1] != 1:
-            return f"an {name} has {values.shape[1]} numbers; a finite world's is one index"
-        column = values[:, 0]
-        wrong = np.flatnonzero((column != np.floor(column)) | (column < 0) | (column >= count))
-        if len(wrong):
-            at = int(wrong[0])
-            return f"step {at}: {name} {column[at]:g} is no index below {count}; repair or drop it"
-        found.append(column.astype(np.intp))
-    return found[0], found[1]
-
-
-def _impossible(
-    states: NDArray[np.intp],
-    actions: NDArray[np.intp],
-    terminated: bool,
-    mdp: FiniteMDP,
-    where: str,
-) -> Iterator[Finding]:
-    """Steps of probability 0. An episode that ended by itself has no state after its last."""
-    P, steps = mdp.transition, len(actions) - terminated
-    wrong = []
-    for step in range(steps):
-        pair = states[step] * mdp.num_actions + actions[step]
-        row = slice(P.indptr[pair], P.indptr[pair + 1])
-        if not P.data[row][P.indices[row] == states[step + 1]].sum() > 0:
-            wrong.append(step)
-    if wrong:
-        at = wrong[0]
-        yield Finding(
-            "error",
-            where,
-            f"step {at}: action {actions[at]} can't lead from state {states[at]} to state "
-            f"{states[at + 1]}; {len(wrong)} of {steps} steps are impossible in this world: were "
-            "they recorded in another one?",
-        )
-
-
-def _differs(given: Array, computed: Array, name: str, where: str) -> Iterator[Finding]:
-    """Rows [T, n] that are not what the task computes for its states and actions."""
-    wrong = np.flatnonzero((np.abs(given - computed) > TOLERANCE * (1 + np.abs(computed))).any(1))
-    if len(wrong):
-        at = int(wrong[0])
-        theirs, ours = (", ".join(f"{x:g}" for x in rows[at]) for rows in (given, computed))
-        yield Finding(
-            "error",
-            where,
-            f"step {at}: the recorded {name} ({theirs}) differs from the world's ({ours}), in "
-            f"{len(wrong)} of {len(given)} steps; recompute it from states and actions",
-        )
-
-
-def _coverage(demos: Demonstrations, tasks: Sequence[FiniteTask]) -> Iterator[Finding]:
-    """How many of the world's cells the training trajectories visit."""
-    cells = {tuple(point) for task in tasks for point in task.points[0]}
-    seen = {tuple(row) for task in demos.tasks for t in task.train for row in t.features}
-    count, total = len(cells & seen), len(cells)
-    if total:
-        yield Finding(
-            "note",
-            "all tasks",
-            f"the training trajectories visit {count} of {total} cells ({count / total:.0%}); "
-            "nothing was shown of the others",
-        )

@@ -1,37 +1,24 @@
 """Demonstrations of continuous worlds whose truth is known: train an expert, roll it out.
 
 The expert is constrained RL under the truth, with the limit on an episode's true cost that it is
-said to have. It is trained in a folder of its own, from which a killed training goes on. This is
-the only place on the way to the game that reads the truth, and it does so in the demonstrators'
-stead.
+said to have (runs/training.py trains it). This is the only place on the way to the game that reads
+the truth, and it does so in the demonstrators' stead.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
-from ringfence.demos.dataset import Demonstrations, TaskDemos
 from ringfence.errors import InvalidInput, SolverFailed
-from ringfence.objects import Problem, Trajectory
-from ringfence.runs.control_config import ControlWorld
-from ringfence.runs.control_solver import ControlSolver
-from ringfence.runs.control_world import make_tasks, world_versions
-from ringfence.runs.files import json_bytes, remove_partials
-from ringfence.runs.folder import OnEvent, only_driver, teller
+from ringfence.objects import Demonstrations, TaskDemos, Trajectory
 from ringfence.solvers.ppo import evaluate, seen_of
-from ringfence.solvers.ppo_config import PPOConfig
-from ringfence.solvers.ppo_state import Record
 from ringfence.worlds.sim.rollouts import ContinuousTask
 
 #: The third number of the demonstrations' seed path, after the seed and the task.
@@ -41,7 +28,7 @@ MOST_TRIES, FIRST_TRIES = 100, 30
 
 
 @dataclass(frozen=True)
-class ExpertSettings:
+class Config:
     """How a demonstrator came about.
 
     delta: the limit on an episode's true cost; noise: the standard deviation of Gaussian noise
@@ -49,7 +36,7 @@ class ExpertSettings:
     true raw value lies at most this far below 0, as the published code does (None: keep all).
     """
 
-    delta: float
+    delta: float = 20.0
     noise: float = 0.0
     paths: int = 20
     heldout: int = 10
@@ -66,49 +53,12 @@ class ExpertSettings:
             raise InvalidInput(f"--keep-saturated must be above 0, got {self.keep_saturated}")
 
 
-def truth_of(world: ControlWorld, task: ContinuousTask) -> LinearConstraint:
-    if not world.truth:
+def truth_of(text: str, task: ContinuousTask) -> LinearConstraint:
+    if not text:
         raise InvalidInput(
             'demonstrators need a constraint to keep: give --truth, such as --truth "speed <= 0.75"'
         )
-    return parse_inequality(world.truth, task.features)
-
-
-def train_experts(
-    world: ControlWorld, settings: ExpertSettings, ppo: PPOConfig, folder: Path, on_event: OnEvent
-) -> list[dict[str, NDArray[Any]]]:
-    """One policy per task, trained in `folder` as far as they are not there."""
-    tasks = make_tasks(world)
-    problems = [
-        Problem(task, truth_of(world, task), settings.delta, None, (settings.seed, 0, k))
-        for k, task in enumerate(tasks)
-    ]
-    folder.mkdir(parents=True, exist_ok=True)
-    with only_driver(folder):
-        remove_partials(folder)
-        tell = teller(folder, on_event)
-        tell({"event": "start", "tasks": len(tasks), "iterations": 0,
-              "steps": ppo.env_steps * len(tasks)})  # fmt: skip
-
-        def on_record(problem: Problem, record: Record) -> None:
-            tell({"event": "update", "i": 0, "k": problem.seed[2], **asdict(record)})
-
-        def on_solved(problem: Problem, name: str, known: bool) -> None:
-            tell({"event": "solved", "i": 0, "k": problem.seed[2], "known": known, "name": name})
-
-        solver = ControlSolver(folder, world, ppo, {}, {}, on_record, on_solved)
-        return [dict(solution.policy) for solution in solver(problems)]
-
-
-def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
-    """The policy of a finished `ringfence solve` run."""
-    path = folder / "policy" / "policy.safetensors"
-    if not path.is_file():
-        raise InvalidInput(f"{folder}: no policy/policy.safetensors; give a finished solve run")
-    try:
-        return dict(safetensors.numpy.load_file(path))
-    except (SafetensorError, OSError) as problem:
-        raise InvalidInput(f"{path}: can't be read ({problem})") from None
+    return parse_inequality(text, task.features)
 
 
 def with_noise(policy: Mapping[str, NDArray[Any]], noise: float) -> dict[str, NDArray[Any]]:
@@ -119,18 +69,19 @@ def with_noise(policy: Mapping[str, NDArray[Any]], noise: float) -> dict[str, ND
 
 
 def roll_out(
-    world: ControlWorld,
-    settings: ExpertSettings,
+    tasks: Sequence[ContinuousTask],
+    truth: str,
+    settings: Config,
     policies: Sequence[Mapping[str, NDArray[Any]]],
+    provenance: Mapping[str, Any],
     say: Callable[[str], None] = lambda text: None,
     augment: bool = True,
 ) -> Demonstrations:
     """Training and held-out episodes of the experts, with where they come from.
 
-    say: told how the search for saturated episodes goes, which can take minutes; augment: were
-    they trained to see the truth's value.
+    provenance: of the world; say: told how the search for saturated episodes goes, which can take
+    minutes; augment: were they trained to see the truth's value.
     """
-    tasks = make_tasks(world)
     if len(policies) != len(tasks):
         names = ", ".join(task.name for task in tasks)
         raise InvalidInput(f"{len(policies)} policies for {len(tasks)} tasks ({names}): one each")
@@ -141,27 +92,26 @@ def roll_out(
         parts = []
         for stream, count in ((TRAIN, settings.paths), (HELDOUT, settings.heldout)):
             seed = (settings.seed, k, stream)
-            truth, keep = truth_of(world, task), settings.keep_saturated
-            raw = seen_of(truth, augment)
+            c, keep = truth_of(truth, task), settings.keep_saturated
+            raw = seen_of(c, augment)
             if keep is None:
                 kept, rolled = evaluate(task, noisy, raw, count, seed), count
             else:
                 roll = partial(evaluate, task, noisy, raw)
-                kept, rolled = saturated_episodes(task.name, roll, truth, keep, count, seed, say)
+                kept, rolled = saturated_episodes(task.name, roll, c, keep, count, seed, say)
             parts.append(tuple(kept))
             tried.append(rolled)
         demos.append(TaskDemos(task.name, *parts))
-    provenance = {
-        "world": json.loads(json_bytes(asdict(world))),
-        "versions": world_versions(world),
+    origin = {
+        **provenance,
         **asdict(settings),
         "filter": filter_name(settings),
         "episodes_rolled_out": sum(tried),
     }
-    return Demonstrations(tuple(demos), tasks[0].features, provenance)
+    return Demonstrations(tuple(demos), tasks[0].features, origin)
 
 
-def filter_name(settings: ExpertSettings) -> str:
+def filter_name(settings: Config) -> str:
     """What every table says that used such demonstrations."""
     tolerance = settings.keep_saturated
     return "none" if tolerance is None else f"keep-saturated {tolerance:g}"

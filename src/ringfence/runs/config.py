@@ -1,167 +1,422 @@
-"""What determines a run's result, as frozen dataclasses and as config.toml."""
+"""All that determines a run, as one tree of frozen tables and as config.toml.
+
+A user's file and a run's config.toml are one format: the user's leaves out what shall have its
+default, the run's has everything written out. `world`, `player` and `solver` are tagged by `kind`:
+a kind is a module of its package, or anyone's "module:function", and its settings are the
+dataclass that annotates the parameter of its `make`. Defaults are the dataclasses', then the
+world's own, then what is given.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
+
+import tomli_w
+from pydantic import TypeAdapter, ValidationError
 
 from ringfence.errors import InvalidInput
+from ringfence.players.base import ConstraintPlayer, Ground
+from ringfence.selection import Rule
+from ringfence.solvers.base import Solver
+from ringfence.worlds.base import World
+from ringfence.worlds.named import find
 
-SCHEMA = 1
+SCHEMA = 2
 
-
-@dataclass(frozen=True)
-class WorldConfig:
-    """A grid world: its map, line by line, and its dynamics; or the same map for the Ant."""
-
-    name: str
-    map: tuple[str, ...]
-    horizon: int
-    slip: float = 0.0
-    reward: Literal["goal", "exp-distance"] = "goal"
-    simulator: Literal["grid", "ant"] = "grid"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class DemosConfig:
-    """Where the demonstrations came from; `content_hash` is that of the copy in the run.
+class Demos:
+    """Where the demonstrations are; in a run the copy `demos`, with the hash of its content.
 
-    experts "sampled" learns from the trajectories, "exact" from the exact occupancies of the
-    world's own experts (only where the truth is known).
+    path: a folder that `ringfence demos make` wrote, an .npz file (layout: ringfence.demos.logs), a
+    Minari folder or id; paths: the same by task, in the place of `path`. heldout: the share of each
+    task's episodes, its last ones, that only selection sees (a folder of `demos make` has its own
+    split). experts: learn from the trajectories ("sampled"), or from the exact occupancies of the
+    world's own experts, where its truth is known. drop_failed: leave out demonstrations, and show
+    the constraint player no learners' episodes, that failed at the task, told by their returns.
     """
 
-    content_hash: str
+    path: str = "demos"
+    paths: dict[str, str] = field(default_factory=dict)
+    heldout: float = 0.3
+    content_hash: str = ""
     experts: Literal["sampled", "exact"] = "sampled"
+    drop_failed: bool = False
+
+    def __post_init__(self) -> None:
+        require("demos", "heldout", 0 < self.heldout < 1, self.heldout, "a share between 0 and 1")
 
 
 @dataclass(frozen=True)
-class GameConfig:
-    """Algorithm 2 (icl, on one task) or 3 (mt-icl), its players and how long it lasts."""
+class Game:
+    """Algorithm 2 (icl, on one task) or 3 (mt-icl), and how long it lasts.
+
+    constraint: the class: "table", "linear", "mlp" or an inequality with ? for what is learned; on:
+    the features that linear and mlp use (empty: all). tasks: names of those that are played (empty:
+    all). epsilon: the game ends when no constraint has a payoff per step above it (below 0: never).
+    buffer, anneal: of the learners' limit in icl. stop_share: of the experts' reward at which a
+    training within its limit may stop early (0: never).
+    """
 
     method: Literal["mt-icl", "icl"] = "mt-icl"
+    constraint: str = "table"
+    on: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
-    player: Literal["regression", "ftrl"] = "regression"
-    constraint_class: Literal["table", "linear", "mlp"] = "table"
-    restricted: bool = True
     iterations: int = 5
     epsilon: float = 1e-6
     buffer: float = 0.0
     anneal: float = 0.0
+    stop_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        require("game", "iterations", self.iterations >= 1, self.iterations, "at least 1")
+        for name in ("buffer", "anneal", "stop_share"):
+            value = getattr(self, name)
+            require("game", name, value >= 0, value, "at least 0")
 
 
 @dataclass(frozen=True)
-class SolverConfig:
-    """The policy player. Finite worlds: entropy-regularised, or the plain LP; the Ant's maze: the
-    planner, with `episodes` from each start."""
+class Opening:
+    """What happens before the game.
 
-    kind: Literal["soft", "lp", "planner"] = "soft"
-    temperature: float = 0.05
-    episodes: int = 10
+    kind: "clone" imitates the demonstrations, and solvers that learn begin there ("none": they
+    begin from nothing). steps, batch, learning_rate: of the imitation; log_std: of the clone's
+    actions (None: the demonstrator's own noise, within bounds). carry: what a solve takes over from
+    the iteration before: nothing, the critics (the paper's), or the policy with all that belongs to
+    it. initial: c_1 is the player's answer to the clone's episodes ("clone"), to an unconstrained
+    learner's ("free"), or its own ("none"; None: as kind). probe: solve without a constraint
+    first, and stop there if that earns no more than the demonstrators (None: where solvers learn).
+    """
 
-
-@dataclass(frozen=True)
-class NetworkConfig:
-    """The fit of a network constraint (constraints/mlp_player.py); the paper's unless said."""
-
-    hidden: tuple[int, ...] = (128, 128)
-    learning_rate: float = 3e-4
-    final_rate: float = 1.0
+    kind: Literal["none", "clone"] = "none"
     steps: int = 5_000
-    batch: int = 512
-    penalty: float = 3.0
-    tolerance: float = 0.0
-    spread: float | None = None
+    batch: int = 128
+    learning_rate: float = 1e-3
+    log_std: float | None = None
+    carry: Literal["nothing", "critics", "policy"] = "policy"
+    initial: Literal["none", "clone", "free"] | None = None
+    probe: bool | None = None
+
+    def __post_init__(self) -> None:
+        require("opening", "steps", self.steps >= 1, self.steps, 'at least 1, or kind = "none"')
+        require("opening", "batch", self.batch >= 1, self.batch, "at least 1")
+        rate = self.learning_rate
+        require("opening", "learning_rate", rate > 0, rate, "above 0")
+        if self.initial == "clone" and self.kind != "clone":
+            raise InvalidInput('[opening] initial = "clone" needs kind = "clone"; else use "free"')
+
+    @property
+    def first(self) -> str:
+        """What c_1 answers to."""
+        return self.initial or self.kind
+
+    @property
+    def probes(self) -> bool:
+        return self.kind == "clone" if self.probe is None else self.probe
 
 
 @dataclass(frozen=True)
-class RunConfig:
-    """All that determines a run's result."""
+class Selection:
+    """Which of c_1..c_N is handed back: see ringfence.selection."""
+
+    rule: Rule = "every-judge"
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What is found out afterwards. resamples: of the bootstrap behind intervals (0: none)."""
+
+    resamples: int = 200
+
+    def __post_init__(self) -> None:
+        require("analysis", "resamples", self.resamples >= 0, self.resamples, "at least 0")
+
+
+@dataclass(frozen=True)
+class Config:
+    """All that determines a run's result. world, player, solver: the settings of their kinds."""
 
     command: str
     seed: int
-    world: WorldConfig
-    demos: DemosConfig
-    game: GameConfig
-    solver: SolverConfig
-    network: NetworkConfig | None = None  # for the class "mlp" only
+    world: Any
+    demos: Demos
+    game: Game
+    player: Any
+    opening: Opening
+    solver: Any
+    selection: Selection
+    analysis: Analysis
 
 
-def to_toml(config: RunConfig) -> str:
-    """config.toml with every default written out."""
-    lines = [
-        f"schema = {SCHEMA}",
-        f"command = {toml_value(config.command)}",
-        f"seed = {config.seed}",
-    ]
-    for name in ("world", "demos", "game", "solver"):
-        lines += section_lines(name, getattr(config, name))
-    if config.network is not None:
-        lines += section_lines("network", config.network)
-    return "\n".join(lines) + "\n"
+FIXED: dict[str, type] = {
+    "demos": Demos,
+    "game": Game,
+    "opening": Opening,
+    "selection": Selection,
+    "analysis": Analysis,
+}
+#: Tables that are tagged by kind: their package, and the kind where nobody says one.
+TAGGED = {
+    "world": ("worlds", None),
+    "player": ("players", "regression"),
+    "solver": ("solvers", "soft"),
+}
+TABLES = tuple(f.name for f in fields(Config) if f.name not in ("command", "seed"))
 
 
-def section_lines(name: str, config: Any) -> list[str]:
-    """One section with all of a dataclass's entries; None is written by leaving the entry out."""
-    entries = {k: v for k, v in asdict(config).items() if v is not None}
-    for key, value in entries.items():
-        require_finite(f"[{name}] {key}", value)
-    return ["", f"[{name}]", *(f"{k} = {toml_value(v)}" for k, v in entries.items())]
+def require(table: str, key: str, holds: bool, value: Any, allowed: str) -> None:
+    if not holds:
+        raise InvalidInput(f"[{table}] {key}: {value!r} is not {allowed}")
 
 
-def require_finite(where: str, value: object) -> None:
+# Kinds ----------------------------------------------------------------------------------------
+
+
+def maker(package: str, kind: Any) -> Callable[..., Any]:
+    """The `make` of a kind: of our own module, or anyone's "module:function"."""
+    if not isinstance(kind, str):
+        raise InvalidInput(f"[{package[:-1]}] kind: {kind!r} is not the name of a kind")
+    if ":" in kind:
+        return find(kind)
+    if kind not in kinds(package):
+        raise InvalidInput(
+            f"[{package[:-1]}] kind: {kind!r} is not one of {', '.join(kinds(package))}, or "
+            '"module:function" of your own'
+        )
+    module = import_module(f"ringfence.{package}.{kind.replace('-', '_')}")
+    return module.make  # type: ignore[no-any-return]
+
+
+@cache
+def kinds(package: str) -> tuple[str, ...]:
+    """The kinds that the package has: its modules with a function `make`."""
+    found = []
+    for file in files(f"ringfence.{package}").iterdir():
+        if file.name.endswith(".py") and re.search(r"^def make\(", file.read_text(), re.M):
+            found.append(file.name.removesuffix(".py").replace("_", "-"))
+    return tuple(sorted(found))
+
+
+def settings_of(make: Callable[..., Any]) -> type[Any]:
+    """The dataclass that annotates the first parameter of a kind's `make`."""
+    hints = [hint for name, hint in get_type_hints(make).items() if name != "return"]
+    if not hints or not is_dataclass(hints[0]):
+        raise InvalidInput(
+            f"{make.__module__}:{make.__name__}: annotate its first parameter with the dataclass "
+            "of its settings"
+        )
+    return hints[0]  # type: ignore[return-value]
+
+
+def make_world(settings: Any) -> World:
+    return maker("worlds", settings.kind)(settings)  # type: ignore[no-any-return]
+
+
+def make_solver(settings: Any) -> Solver:
+    return maker("solvers", settings.kind)(settings)  # type: ignore[no-any-return]
+
+
+def make_player(settings: Any, ground: Ground) -> ConstraintPlayer:
+    return maker("players", settings.kind)(settings, ground)  # type: ignore[no-any-return]
+
+
+# From documents to configurations --------------------------------------------------------------
+
+
+def configure(
+    document: Mapping[str, Any], where: str = "configuration", world: World | None = None
+) -> Config:
+    """The configuration that a document describes; what it leaves out has its default.
+
+    world: where it is an object of Python's that no document can describe.
+    """
+    refuse_unknown(document, where)
+    settings = tagged(where, "world", document.get("world", {}))
+    given = {name: as_table(f"{where}: [{name}]", document.get(name, {})) for name in TABLES}
+    defaults = (world or make_world(settings)).defaults(given)
+    whole = {**document, "world": asdict(settings)}
+    for name in TABLES:
+        if name == "world":
+            continue
+        base = dict(defaults.get(name, {}))
+        if name in TAGGED:
+            own = base.get("kind", TAGGED[name][1])
+            if given[name].get("kind", own) != own:
+                base = {}  # the world's defaults are of another kind
+        whole[name] = merged(base, given[name])
+    return complete(whole, where, settings)
+
+
+def complete(document: Mapping[str, Any], where: str, world: Any = None) -> Config:
+    """A document in which the world's own defaults are written out already."""
+    refuse_unknown(document, where)
+    problems: list[str] = []
+
+    def part(name: str) -> Any:
+        try:
+            if name == "world" and world is not None:
+                return world
+            if name in TAGGED:
+                return tagged(where, name, document.get(name, {}))
+            return build(f"{where}: [{name}]", document.get(name, {}), FIXED[name])
+        except InvalidInput as problem:
+            problems.append(str(problem))
+            return None
+
+    parts = {name: part(name) for name in TABLES}
+    seed = document.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        problems.append(f"{where}: seed: {seed!r} is not a whole number of at least 0")
+    if problems:
+        raise InvalidInput("\n".join(problems))
+    return Config(str(document.get("command", "")), seed, **parts)
+
+
+def refuse_unknown(document: Mapping[str, Any], where: str) -> None:
+    allowed = ("schema", "command", "seed", *TABLES)
+    for key in document:
+        if key not in allowed:
+            raise InvalidInput(f"{where}: {key!r} is unknown; there are {', '.join(allowed)}")
+
+
+def tagged(where: str, name: str, table: Any) -> Any:
+    """The settings of a table that is tagged by its kind."""
+    package, usual = TAGGED[name]
+    table = as_table(f"{where}: [{name}]", table)
+    if "kind" not in table and usual is None:
+        raise InvalidInput(
+            f"{where}: [{name}] kind is missing; there are {', '.join(kinds(package))}"
+        )
+    kind = table.get("kind", usual)
+    try:
+        settings = settings_of(maker(package, kind))
+    except InvalidInput as problem:
+        raise InvalidInput(f"{where}: {problem}") from None
+    return build(f"{where}: [{name}]", {**table, "kind": kind}, settings)
+
+
+def build(where: str, table: Any, kind: type[T]) -> T:
+    """A table as its dataclass; `where` begins the line of each mistake."""
+    table = as_table(where, table)
+    require_finite(where, table)
+    try:
+        adapter: TypeAdapter[T] = _adapter(kind)  # type: ignore[arg-type]
+        found = adapter.validate_json(json.dumps(table), strict=True, extra="forbid")
+        return found
+    except ValidationError as problem:
+        lines = [_mistake(where, error, kind) for error in problem.errors()]
+        raise InvalidInput("\n".join(lines)) from None
+    except InvalidInput as problem:  # a dataclass's own checks
+        text = str(problem)
+        table_name = where.rpartition(": ")[2]
+        text = text.removeprefix(f"{table_name} ")
+        raise InvalidInput(f"{where} {text}") from None
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _mistake(where: str, error: Any, kind: type) -> str:
+    """File, table, key, what was given, what is allowed: in one line."""
+    place = ".".join(str(part) for part in error["loc"] if part != kind.__name__)
+    given = json.dumps(error["input"]) if error["type"] != "missing" else ""
+    if error["type"] == "unexpected_keyword_argument":
+        names = ", ".join(_names(kind, error["loc"]))
+        return f"{where} {place}: unknown; there are {names}"
+    if error["type"] in ("missing", "missing_argument"):
+        return f"{where} {place}: missing"
+    allowed = error["msg"].replace("Input should be ", "").replace("a valid ", "a ")
+    return f"{where} {place}: {given[:80]} is not {allowed}"
+
+
+def _names(kind: Any, loc: Sequence[Any]) -> list[str]:
+    """The entries that the table has in which `loc` stands."""
+    for part in loc[:-1]:
+        if isinstance(part, int) or not is_dataclass(kind):
+            continue
+        hint = get_type_hints(kind).get(part)
+        inner = [h for h in (hint, *getattr(hint, "__args__", ())) if is_dataclass(h)]
+        kind = inner[0] if inner else kind
+    return [f.name for f in fields(kind)] if is_dataclass(kind) else []
+
+
+def as_table(where: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(
+            f"{where} must be a table with entries, as in {{ name = .. }}, not {value!r:.80}"
+        )
+    return dict(value)
+
+
+def require_finite(where: str, value: Any) -> None:
     """Nothing can be computed from nan or inf, alone or in a list or table."""
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInput(f"{where}: {value} is not finite; give a number, or leave it out")
     if isinstance(value, tuple | list):
-        for part in value:
-            require_finite(where, part)
-    if isinstance(value, dict):
-        for key, part in value.items():
-            require_finite(f"{where} {key}", part)
+        for inner in value:
+            require_finite(where, inner)
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            require_finite(f"{where} {key}", inner)
 
 
-def toml_value(value: object) -> str:
-    """A TOML value. JSON's strings, numbers and booleans are TOML's, too."""
-    if isinstance(value, tuple | list):
-        return "[\n" + "".join(f"  {toml_value(v)},\n" for v in value) + "]" if value else "[]"
-    if isinstance(value, dict):
-        entries = (f"{json.dumps(k)} = {inline(v)}" for k, v in value.items() if v is not None)
-        return "{ " + ", ".join(entries) + " }" if value else "{}"
-    return json.dumps(value, ensure_ascii=False)
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` on top of `base`, table by table."""
+    result = dict(base)
+    for key, value in over.items():
+        inner = result.get(key)
+        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
+        result[key] = merged(inner, value) if both else value  # type: ignore[arg-type]
+    return result
 
 
-def inline(value: object) -> str:
-    """A value inside an inline table, which must stay on its line."""
-    if isinstance(value, tuple | list):
-        return "[" + ", ".join(inline(v) for v in value) + "]"
-    return toml_value(value)
+def setting(text: str) -> dict[str, Any]:
+    """What "table.key=value" says, the value as in TOML; a word needs no quotes."""
+    path, equals, value = text.partition("=")
+    keys = [key.strip() for key in path.split(".")]
+    if not equals or len(keys) < 2 or keys[0] not in (*TABLES, "experts"):
+        raise InvalidInput(
+            f"--set {text}: write table.key=value, such as solver.env_steps=100000; tables are "
+            f"{', '.join(TABLES)}"
+        )
+    try:
+        document: Any = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        document = value.strip()
+    for key in reversed(keys):
+        document = {key: document}
+    return dict(document)
 
 
-def read(path: Path) -> RunConfig:
-    """A run's configuration; unknown, missing or ill-typed entries are named."""
-    document = read_document(path)
-    return RunConfig(
-        command=scalar(path, document, "command", str),
-        seed=seed_of(path, document),
-        world=section(path, document, "world", WorldConfig),
-        demos=section(path, document, "demos", DemosConfig),
-        game=section(path, document, "game", GameConfig),
-        solver=section(path, document, "solver", SolverConfig),
-        network=section(path, document, "network", NetworkConfig)
-        if "network" in document
-        else None,
-    )
+# Files ----------------------------------------------------------------------------------------
 
 
-def is_control(path: Path) -> bool:
-    """Does this file describe a run on a continuous world (see control_config)?"""
-    world = read_document(path).get("world", {})
-    return isinstance(world, dict) and "kind" in world
+def read_user(path: Path) -> dict[str, Any]:
+    """The document of a user's file."""
+    if not path.is_file():
+        raise InvalidInput(f"{path}: no such file; give a TOML file that describes a world")
+    document = _toml(path)
+    if document.setdefault("schema", SCHEMA) != SCHEMA:
+        raise InvalidInput(
+            f"{path}: schema {document['schema']!r}, this version reads {SCHEMA}; leave it out, or "
+            "use the version that the file was written for"
+        )
+    return document
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -171,95 +426,66 @@ def read_document(path: Path) -> dict[str, Any]:
             f"{path.parent}: not a run directory, it has no {path.name}; start one with "
             "'ringfence learn --out DIR'"
         )
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{path}: not valid TOML: {problem}") from None
+    document = _toml(path)
     if document.get("schema") != SCHEMA:
         raise InvalidInput(
-            f"{path}: schema {document.get('schema')!r}, this version reads {SCHEMA}; "
-            "use the version of ringfence that wrote it"
+            f"{path}: schema {document.get('schema')!r}, written by ringfence "
+            f"{written_by(path.parent)}; this is {version('ringfence')}, which reads schema "
+            f"{SCHEMA}: use the version that wrote it, or learn again; its constraint still loads"
         )
     return document
 
 
-T = TypeVar("T")
-
-
-def section(path: Path, document: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """One section as its dataclass."""
-    return build(f"{path}: [{name}]", document.get(name, {}), kind)
-
-
-def build(where: str, table: Any, kind: type[T]) -> T:
-    """A TOML table as a dataclass; `where` begins the message if it can't be one."""
-    table = as_table(where, table)
-    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-    for key in table:
-        if key not in known:
-            raise InvalidInput(f"{where} has no entry {key!r}; it has {sorted(known)}")
-    for f in fields(kind):  # type: ignore[arg-type]
-        if f.name not in table and f.default is MISSING and f.default_factory is MISSING:
-            raise InvalidInput(f"{where} needs an entry {f.name!r}")
-    hints = get_type_hints(kind)
-    return kind(**{key: _typed(f"{where} {key}", v, hints[key]) for key, v in table.items()})
-
-
-def as_table(where: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InvalidInput(
-            f"{where} must be a section with entries, as in {{ name = .. }}, not {value!r}"
-        )
-    return value
-
-
-def read_entries(where: str, entries: Sequence[str]) -> dict[str, Any]:
-    """What NAME=VALUE says, each value as in TOML."""
+def written_by(run: Path) -> str:
+    """The version that wrote a run, as far as it says so."""
     try:
-        return tomllib.loads("\n".join(entries))
-    except tomllib.TOMLDecodeError as problem:
-        raise InvalidInput(
-            f"{where}: {', '.join(entries)!r} is not NAME=VALUE, such as margin=0.3: {problem}"
-        ) from None
+        return str(json.loads((run / "summary.json").read_bytes())["versions"]["ringfence"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "of before 0.2"
 
 
-def scalar(path: Path, document: Mapping[str, Any], key: str, kind: type[T]) -> T:
-    if not isinstance(document.get(key), kind):
-        raise InvalidInput(f"{path}: {key!r} is missing or not of type {kind.__name__}")
-    return document[key]  # type: ignore[no-any-return]
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{path}: not valid TOML: {problem}") from None
 
 
-def seed_of(path: Path, document: Mapping[str, Any]) -> int:
-    seed = scalar(path, document, "seed", int)
-    if isinstance(seed, bool) or seed < 0:
-        raise InvalidInput(f"{path}: 'seed' is {seed!r}, not a whole number of at least 0")
-    return seed
+def read(path: Path) -> Config:
+    """A run's configuration."""
+    return complete(read_document(path), str(path))
 
 
-def _typed(where: str, value: Any, hint: Any) -> Any:
-    choices = get_args(hint)
-    require_finite(where, value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if hint in (int, float, str, bool):
-        if type(value) is not hint:
-            raise InvalidInput(f"{where}: {value!r} is not of type {hint.__name__}")
-    elif hint in (tuple[str, ...], tuple[int, ...]):
-        kind = choices[0]
-        if not isinstance(value, list) or not all(type(v) is kind for v in value):
-            what = "strings" if kind is str else "whole numbers"
-            raise InvalidInput(f"{where}: must be a list of {what}")
-        return tuple(value)
-    elif hint == dict[str, Any]:
-        if not isinstance(value, dict):
-            raise InvalidInput(f"{where}: must be a table, such as {{ key = 1 }}")
-    elif len(choices) == 2 and is_dataclass(choices[0]):
-        if not isinstance(value, list):
-            raise InvalidInput(f"{where}: must be a list of tables")
-        kind = cast(type[Any], choices[0])
-        return tuple(build(f"{where} {n}:", v, kind) for n, v in enumerate(value))
-    elif len(choices) == 2 and choices[1] is type(None):
-        return _typed(where, value, choices[0])
-    elif value not in choices:
-        raise InvalidInput(f"{where}: {value!r} is not one of {', '.join(map(repr, choices))}")
+def to_toml(config: Any) -> str:
+    """A frozen tree with every default written out; None is written by leaving the entry out."""
+    document = {"schema": SCHEMA, **_plain(asdict(config))}
+    require_finite("configuration", document)
+    return tomli_w.dumps(document)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items() if v is not None}
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
     return value
+
+
+def world_table(text: str, **settings: Any) -> dict[str, Any]:
+    """The [world] that a word of the command line means: "maze", a map's path, "ant", "ant-bullet",
+    "ant-maze" or "ant-maze:FILE", "gym:ID", "module:function"; settings: of the world, if given."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    kind, colon, rest = text.partition(":")
+    if kind == "ant-maze":
+        from ringfence.worlds.ant_maze import ant_maze_config
+
+        return ant_maze_config(text, **given)
+    if kind == "gym" and colon:
+        return {"kind": "gym", "env": rest, **given}
+    if text in kinds("worlds"):
+        return {"kind": text, **given}
+    if colon and not Path(text).exists():
+        return {"kind": text, **given}
+    from ringfence.worlds.grid import map_config
+
+    return map_config(text, **given)

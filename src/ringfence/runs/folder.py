@@ -12,16 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from ringfence.demos import dataset as demonstrations
-from ringfence.demos.dataset import Demonstrations
 from ringfence.disk import writing
 from ringfence.errors import InvalidInput
-from ringfence.runs.files import fresh_partial, publish, write_file
+from ringfence.objects import Demonstrations
+from ringfence.runs.files import fresh_partial, publish, read_json, write_file, write_json
 
 Event = dict[str, Any]
 OnEvent = Callable[[Event], None]
 
-#: What determines a run: of a game, of a solve and of a transfer on continuous worlds.
-CONFIGS = ("config.toml", "solve.toml", "transfer.toml")
+#: What determines a run: of a game, and of a single problem.
+CONFIGS = ("config.toml", "solve.toml")
+
+
+def quiet(event: Event) -> None:
+    """Nobody is told."""
 
 
 def create(run: Path, config: str, demos: Demonstrations) -> None:
@@ -91,3 +95,26 @@ def only_driver(run: Path) -> Iterator[None]:
         except OSError:
             raise InvalidInput(f"{run}: another process is driving this run; let it end") from None
         yield
+
+
+class Clock:
+    """Seconds of work that a result took, over all its sessions: timing.json.
+
+    What a killed session did after it was last written is lost and done again, and so counts once.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._began = path, time.monotonic()
+        before = read_json(path) if path.is_file() else {}
+        self._before = float(before.get("seconds", 0.0))
+        self._ends: list[float] = []
+
+    def end_iteration(self) -> None:
+        self._ends.append(round(self._seconds(), 3))
+
+    def write(self) -> None:
+        document = {"seconds": round(self._seconds(), 3), "iteration_end_s": self._ends}
+        write_json(self._path, document)
+
+    def _seconds(self) -> float:
+        return self._before + time.monotonic() - self._began

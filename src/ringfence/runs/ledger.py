@@ -2,6 +2,10 @@
 
 A solve is a pure function and its result is a file, so resuming a run, worker processes and
 clusters are one mechanism: look in the ledger, solve what is not there.
+
+    ledger/<hash>/solve.json            what determines it, counts
+                  arrays.safetensors    the policy, what it does
+                  episodes.safetensors  some of its episodes' features, for pictures
 """
 
 from __future__ import annotations
@@ -21,18 +25,17 @@ from ringfence.disk import reading
 from ringfence.objects import Behaviour, Problem, Solution
 from ringfence.runs.files import json_bytes, write_folder
 
-SCHEMA = 2
+SCHEMA = 3
+FILES = ("solve.json", "arrays.safetensors", "episodes.safetensors")
 
 
-def solve_key(world: Any, solver: Any, problem: Problem) -> dict[str, Any]:
-    """The document that determines a solve: its hash is the solve's name.
+def usual_key(world: Any, solver: Any, problem: Problem) -> dict[str, Any]:
+    """What determines a solve in general; a solver's own `key` has the last word.
 
-    world, solver: configuration dataclasses of plain values.
+    world, solver: their settings, dataclasses of plain values.
     """
     constraint = constraint_files.to_bytes(problem.constraint, problem.delta, {})
-    start = {} if problem.start is None else {"start": arrays_hash(problem.start)}
-    return {
-        **start,
+    key = {
         "schema": SCHEMA,
         "world": asdict(world),
         "solver": asdict(solver),
@@ -40,16 +43,27 @@ def solve_key(world: Any, solver: Any, problem: Problem) -> dict[str, Any]:
         "constraint": hashlib.sha256(b"".join(constraint.values())).hexdigest(),
         "delta": problem.delta.hex(),
         "seed": list(problem.seed),
+        "start": None if problem.start is None else arrays_hash(problem.start),
+        "stop_reward": problem.stop_reward,
+        "states": None if problem.states is None else arrays_hash({"states": problem.states}),
+        "drop_failed": problem.drop_failed,
     }
+    return {name: value for name, value in key.items() if value not in (None, False)}
 
 
 def arrays_hash(arrays: Mapping[str, np.ndarray]) -> str:
     """SHA-256 of named arrays."""
-    plain = {name: np.asarray(a, order="C") for name, a in sorted(arrays.items())}
-    return hashlib.sha256(safetensors.numpy.save(plain)).hexdigest()
+    return hashlib.sha256(arrays_bytes(arrays)).hexdigest()
 
 
-def key_hash(key: dict[str, Any]) -> str:
+def arrays_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Named arrays in their names' order. (`ascontiguousarray` would turn a number into [1].)"""
+    return safetensors.numpy.save(
+        {name: np.asarray(a, order="C") for name, a in sorted(arrays.items())}
+    )
+
+
+def key_hash(key: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -65,24 +79,50 @@ class Ledger:
         if not folder.is_dir():
             return None
         with reading(folder):
-            document = json.loads((folder / "solve.json").read_bytes())
-            return _solution(document, safetensors.numpy.load_file(folder / "arrays.safetensors"))
+            there = [file for file in FILES if (folder / file).is_file() or file != FILES[2]]
+            return from_files({file: (folder / file).read_bytes() for file in there})
 
-    def put(self, name: str, key: dict[str, Any], solution: Solution) -> None:
-        document = {
-            "key": key,
-            "episodes": solution.behaviour.episodes,
-            "env_steps": solution.env_steps,
-        }
-        if solution.succeeded is not None:
-            document["succeeded"] = solution.succeeded.episodes
-        arrays = safetensors.numpy.save(_arrays(solution))
-        files = {"solve.json": json_bytes(document), "arrays.safetensors": arrays}
+    def put(self, name: str, files: Mapping[str, bytes]) -> None:
         write_folder(self.root / name, files)
 
 
+def to_files(key: Mapping[str, Any], solution: Solution) -> dict[str, bytes]:
+    """A solution as the files of its ledger entry."""
+    document = {
+        "key": key,
+        "episodes": solution.behaviour.episodes,
+        "env_steps": solution.env_steps,
+    }
+    if solution.succeeded is not None:
+        document["succeeded"] = solution.succeeded.episodes
+    files = {
+        "solve.json": json_bytes(document),
+        "arrays.safetensors": safetensors.numpy.save(_arrays(solution)),
+    }
+    if solution.pictured:
+        shown = {str(n): p.astype(np.float32) for n, p in enumerate(solution.pictured)}
+        files["episodes.safetensors"] = arrays_bytes(shown)
+    return files
+
+
+def from_files(files: Mapping[str, bytes]) -> Solution:
+    document = json.loads(files["solve.json"])
+    arrays = safetensors.numpy.load(files["arrays.safetensors"])
+    shown = safetensors.numpy.load(files[FILES[2]]) if FILES[2] in files else {}
+    prefix = "policy."
+    return Solution(
+        policy={n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)},
+        lam=float(arrays["scalars"][0]),
+        behaviour=_behaviour(arrays, "", document["episodes"]),
+        env_steps=document["env_steps"],
+        succeeded=_behaviour(arrays, "succeeded.", document["succeeded"])
+        if "succeeded" in document
+        else None,
+        pictured=tuple(shown[str(n)] for n in range(len(shown))),
+    )
+
+
 def _arrays(solution: Solution) -> dict[str, np.ndarray]:
-    # not ascontiguousarray, which turns a number into an array of one
     arrays = {f"policy.{name}": np.asarray(a, order="C") for name, a in solution.policy.items()}
     arrays |= _behaviour_arrays(solution.behaviour, solution.lam)
     if solution.succeeded is not None:
@@ -97,23 +137,6 @@ def _behaviour_arrays(pi: Behaviour, lam: float) -> dict[str, np.ndarray]:
         "visits": np.ascontiguousarray(pi.visits),
         "scalars": np.array([lam, pi.reward, pi.reward_se, pi.length]),
     }
-
-
-def _solution(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Solution:
-    policy = {
-        name.removeprefix("policy."): array
-        for name, array in arrays.items()
-        if name.startswith("policy.")
-    }
-    return Solution(
-        policy=policy,
-        lam=float(arrays["scalars"][0]),
-        behaviour=_behaviour(arrays, "", document["episodes"]),
-        env_steps=document["env_steps"],
-        succeeded=_behaviour(arrays, "succeeded.", document["succeeded"])
-        if "succeeded" in document
-        else None,
-    )
 
 
 def _behaviour(arrays: dict[str, np.ndarray], prefix: str, episodes: int | None) -> Behaviour:

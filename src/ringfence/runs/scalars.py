@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import importlib
 import shutil
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-
-from ringfence.solvers.ppo_state import Record
 
 #: Modules with a class that writes event files; the first that is installed is used.
 WRITERS = (("tensorboardX", "SummaryWriter"), ("tensorboard.summary", "Writer"))
@@ -31,15 +29,15 @@ class Scalars(AbstractContextManager["Scalars"]):
         self._make = find_writer()
         self._writer: Any = None
 
-    def __call__(self, record: Record) -> None:
+    def __call__(self, record: Mapping[str, Any]) -> None:
         if self._make is None:
             return
         if self._writer is None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._writer = self._make(str(self._folder))
-        for name, value in asdict(record).items():
+        for name, value in record.items():
             if name not in NOT_SHOWN and value is not None:
-                self._writer.add_scalar(name, value, record.env_steps)
+                self._writer.add_scalar(name, value, record["env_steps"])
 
     def __exit__(
         self,

@@ -1,101 +1,55 @@
 """summary.json: the contract with people and tools (DESIGN: "A run on disk").
 
-`true_*` columns come from the world's truth and are for reporting only. A number that can't be
-had (no truth known, an infinite multiplier) is null.
+The same keys for every world. `true_*` columns and errors come from the world's truth and are for
+reading only. A number that can't be had (no truth known, an infinite multiplier) is null.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringfence.constraints.family import Family
+from ringfence.constraints.linear import parse_inequality
 from ringfence.constraints.table import TableConstraint
 from ringfence.game import Record
-from ringfence.objects import Behaviour, Constraint
-from ringfence.runs.config import RunConfig
+from ringfence.objects import Behaviour, Constraint, J, Solution
+from ringfence.players.search import expert_levels
+from ringfence.runs.config import Config
 from ringfence.selection import Selection
+from ringfence.worlds.base import Truth, World
 
-SCHEMA = 1
-
-
-class Truth(Protocol):
-    """A world's evaluator, as far as the columns of a summary need it."""
-
-    @property
-    def known(self) -> bool: ...
-
-    @property
-    def walls(self) -> NDArray[np.bool_]: ...
-
-    def true_cost(self, pi: Behaviour) -> float: ...
-
-    def true_raw(self, pi: Behaviour) -> float: ...
+SCHEMA = 2
 
 
-def versions() -> dict[str, str]:
+@dataclass(frozen=True, eq=False)
+class Inequality:
+    """A truth that is stated in words: an evaluator like a map's."""
+
+    c: Constraint
+    known: bool = True
+
+    def true_cost(self, pi: Behaviour) -> float:
+        return J(pi, self.c)
+
+    def true_raw(self, pi: Behaviour) -> float:
+        return float(pi.visits @ self.c.raw(pi.features))
+
+
+def truth_of(settings: Any, world: World) -> Truth:
+    """The world's own truth, or the inequality that its settings state."""
+    text = getattr(settings, "truth", "")
+    return Inequality(parse_inequality(text, world.features)) if text else world.truth
+
+
+def versions(world: World) -> dict[str, str]:
     """Of everything whose numbers can reach a result."""
-    names = ("ringfence", "numpy", "scipy", "highspy")
-    return {name: importlib.metadata.version(name) for name in names}
-
-
-def iteration_row(
-    record: Record, experts: Sequence[Behaviour], truth: Truth, bound: float
-) -> dict[str, Any]:
-    """One iteration: c_i, its learners against the experts, and the bound so far.
-
-    `bound` is the time-averaged regret times T: by the single-task theorem the mean true
-    violation of pi_1..pi_i, less the experts', is at most this.
-    """
-    row: dict[str, Any] = {
-        "i": record.i,
-        "constraint": constraint_row(record.c, truth),
-        "constraint_error": constraint_error(record.c, truth),
-        "updated": constraint_row(record.c_next, truth),
-        "best_payoff": record.best_payoff,
-        "bound": bound,
-    }
-    row |= per_task("delta", list(record.deltas))
-    row |= per_task("lam", [finite(s.lam) for s in record.solutions])
-    for who, behaviours in (("learner", record.learners), ("expert", experts)):
-        row |= per_task(f"{who}_reward", [pi.reward for pi in behaviours])
-        row |= per_task(f"{who}_length", [pi.length for pi in behaviours])
-        row |= truth_columns(who, behaviours, truth)
-    row["env_steps"] = sum(s.env_steps for s in record.solutions)
-    return row
-
-
-def truth_columns(who: str, behaviours: Sequence[Behaviour], truth: Truth) -> dict[str, Any]:
-    """true_raw and true_cost per task; null where the world's truth is not known."""
-    raw = [truth.true_raw(pi) if truth.known else None for pi in behaviours]
-    cost = [truth.true_cost(pi) if truth.known else None for pi in behaviours]
-    return per_task(f"{who}_true_raw", raw) | per_task(f"{who}_true_cost", cost)
-
-
-def constraint_row(c: Constraint, truth: Truth) -> dict[str, Any]:
-    row: dict[str, Any] = {"description": c.describe()}
-    if isinstance(c, TableConstraint):
-        row["forbidden"] = int(c.forbidden.sum())
-        row["iou"] = iou(c, truth)
-    return row
-
-
-def constraint_error(c: Constraint, truth: Truth) -> float | None:
-    """1 - IoU for tables."""
-    overlap = iou(c, truth) if isinstance(c, TableConstraint) else None
-    return None if overlap is None else 1 - overlap
-
-
-def iou(c: TableConstraint, truth: Truth) -> float | None:
-    """Intersection over union of the forbidden cells with the true ones."""
-    if not truth.known:
-        return None
-    both = (c.forbidden & truth.walls).sum()
-    return float(both / (c.forbidden | truth.walls).sum())
+    return {name: version(name) for name in ("ringfence", "numpy", *world.packages)}
 
 
 def per_task(name: str, values: Sequence[float | None]) -> dict[str, Any]:
@@ -109,34 +63,171 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def make_summary(
-    config: RunConfig,
-    tasks: Sequence[str],
-    heldout: Sequence[Behaviour],
-    rows: Sequence[dict[str, Any]],
-    chosen: Selection,
-    truth: Truth,
-    evidence: dict[str, int],
-) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """What rows are made from: the world, the class, the experts [K], and the truth."""
+
+    world: World
+    family: Family
+    experts: Sequence[Behaviour]
+    truth: Truth
+
+    def constraint(self, c: Constraint) -> dict[str, Any]:
+        """A constraint in words and numbers, and how far it is from what can be compared."""
+        theta, template = self.family.parameters(c), self.family.template
+        row: dict[str, Any] = {"description": c.describe(), "parameters": theta}
+        levels = expert_levels(template, self.experts) if template is not None else None
+        if levels is not None and theta:
+            (value,) = theta.values()
+            row |= {f"error_expert_{k}": abs(value - level) for k, level in levels.items()}
+        return row | self._cells(c)
+
+    def _cells(self, c: Constraint) -> dict[str, Any]:
+        """The forbidden cells, where there are some underneath, and their overlap with the true."""
+        cells = self.world.cells
+        if cells is None:
+            return {"forbidden": None, "iou": None}
+        forbidden = cells.forbidden(c)
+        words = c.describe()
+        if not isinstance(c, TableConstraint) and cells.path is not None:
+            table = TableConstraint(cells.tasks[0].features, forbidden.astype(float))
+            words = f"{table.describe()} ({words})"
+        return {"description": words, "forbidden": int(forbidden.sum()), "iou": self.iou(c)}
+
+    def iou(self, c: Constraint) -> float | None:
+        """Intersection over union of the forbidden cells with the true ones."""
+        cells = self.world.cells
+        if cells is None or cells.walls is None:
+            return None
+        forbidden = cells.forbidden(c)
+        return float((forbidden & cells.walls).sum() / (forbidden | cells.walls).sum())
+
+    def error(self, c: Constraint) -> float | None:
+        """|theta - theta*| where the class holds the truth; 1 - IoU on maps."""
+        if isinstance(self.truth, Inequality):
+            return self.family.error(c, self.truth.c)
+        overlap = self.iou(c)
+        return None if overlap is None else 1 - overlap
+
+    @property
+    def true_parameters(self) -> dict[str, float] | None:
+        """What the truth has in the place of the learned parameters, if the class holds it."""
+        if not isinstance(self.truth, Inequality):
+            return None
+        return self.family.parameters(self.truth.c) or None
+
+    def figures(self, who: str, c: Constraint, group: Sequence[Behaviour]) -> dict[str, Any]:
+        """One side of a row: per task and mean."""
+        row = per_task(f"{who}_reward", [pi.reward for pi in group])
+        row |= per_task(f"{who}_reward_se", [pi.reward_se for pi in group])
+        row |= per_task(f"{who}_length", [pi.length for pi in group])
+        row |= per_task(f"{who}_cost", [J(pi, c) for pi in group])
+        return row | self.true_columns(who, group)
+
+    def true_columns(self, who: str, group: Sequence[Behaviour]) -> dict[str, Any]:
+        row = per_task(f"{who}_true_raw", [self.truth.true_raw(pi) for pi in group])
+        return row | per_task(f"{who}_true_cost", [self.truth.true_cost(pi) for pi in group])
+
+    def row(
+        self,
+        record: Record,
+        tasks: Sequence[str],
+        bound: float | None,
+        ledger: Sequence[str],
+        reused: Sequence[int | None],
+    ) -> dict[str, Any]:
+        """Iteration i: c_i, its learners against the experts, and what came of it.
+
+        bound: the time-averaged regret times T, where it is known: by the single-task theorem the
+        mean true violation of pi_1..pi_i, less the experts', is at most this. reused: the earlier
+        iteration from whose ledger entry a task's solution is.
+        """
+        own: dict[str, Any] = {"episodes": None, "violations": None}
+        return {
+            "i": record.i,
+            "constraint": self.constraint(record.c),
+            "constraint_error": self.error(record.c),
+            "updated": self.constraint(record.c_next),
+            "updated_error": self.error(record.c_next),
+            "best_payoff": record.best_payoff,
+            "bound": bound,
+            **per_task("delta", list(record.deltas)),
+            **per_task("lam", [finite(s.lam) for s in record.solutions]),
+            **self.figures("learner", record.c, record.learners),
+            **per_task("learner_failed", [left_out(s) for s in record.solutions]),
+            **self.figures("expert", record.c, self.experts),
+            **per_task("expert_updated_cost", [J(pi, record.c_next) for pi in self.experts]),
+            "env_steps": sum(s.env_steps for s in record.solutions),
+            "ledger": list(ledger),
+            "reused": list(reused),
+            **own,
+            **self.world.columns(tasks, record.solutions),
+        }
+
+
+def left_out(solution: Solution) -> float:
+    """How many of a learner's episodes failed and were not for the constraint player."""
+    return float((solution.behaviour.episodes or 0) - (solution.shown.episodes or 0))
+
+
+def heading(config: Config, world: World, reader: Reader, tasks: Sequence[str]) -> dict[str, Any]:
+    """What was played."""
+    used = reader.family.used
+    names = [f.name for f in world.features]
+    views = [v for v in world.views() if all(names[k] in used for k in v["columns"])]
     return {
         "schema": SCHEMA,
         "command": config.command,
-        "world": config.world.name,
+        "world": world.name,
+        "kind": config.world.kind,
+        "outcome": "constraint",
         "method": config.game.method,
+        "player": config.player.kind,
+        "class": config.game.constraint,
+        "used": used,
+        "expert_budget": getattr(config.player, "expert_budget", None),
+        "truth": getattr(config.world, "truth", "") or None,
+        "true_parameters": reader.true_parameters,
         "seed": config.seed,
-        "versions": versions(),
+        "versions": versions(world),
+        "demonstrations_sha256": config.demos.content_hash,
         "tasks": list(tasks),
-        "iterations": list(rows),
-        "selected": chosen.i,
-        "constraint": rows[chosen.i - 1]["constraint"],
-        "heldout": {
-            "reward": chosen.expert_reward,
-            "reward_se": chosen.expert_reward_se,
-            "learner_reward": list(chosen.reward),
-            "gap": list(chosen.gap),
-            "rewarding": chosen.rewarding,
-            **truth_columns("expert", heldout, truth),
-        },
-        "evidence": evidence,
-        "env_steps": sum(row["env_steps"] for row in rows),
+        "horizon": world.tasks[0].horizon,
+        "features": [{"name": f.name, "unit": f.unit} for f in world.features],
+        "views": views or world.views(),
+    }
+
+
+def nothing_to_learn(head: Mapping[str, Any], probe: Mapping[str, Any]) -> dict[str, Any]:
+    """The summary of a run whose unconstrained learners earned no more than the demonstrators."""
+    reason = "no constraint was needed, so no game was played"
+    absent = ("constraint", "selection", "heldout", "choices", "budget_curve", "evidence")
+    return {
+        **head,
+        "outcome": "no constraint needed",
+        "unconstrained": probe,
+        "iterations": [],
+        "selected": None,
+        **dict.fromkeys(absent),
+        "doubts": [],
+        "not_here": dict.fromkeys(("evidence", "interval", "budget_curve"), reason),
+        "env_steps": probe["env_steps"],
+    }
+
+
+def selection_columns(rule: str, chosen: Selection) -> dict[str, Any]:
+    return {
+        "rule": rule,
+        "enough_reward": chosen.expert_reward - chosen.expert_reward_se,
+        "learner_reward": list(chosen.reward),
+        "gap": list(chosen.gap),
+        "rewarding": chosen.rewarding,
+    }
+
+
+def heldout_columns(reader: Reader, heldout: Sequence[Behaviour]) -> dict[str, Any]:
+    return {
+        **per_task("reward", [pi.reward for pi in heldout]),
+        **per_task("reward_se", [pi.reward_se for pi in heldout]),
+        **reader.true_columns("expert", heldout),
     }

@@ -22,12 +22,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import Array, Problem, Solution
+from ringfence.solvers.base import Exact
 from ringfence.solvers.lp import policy_of
 from ringfence.solvers.soft import COST_TOLERANCE, pair_costs, plan, solve
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy
@@ -76,6 +78,19 @@ class Mixture:
     lams: Array
     costs: Array
     plans: int
+
+
+@dataclass(frozen=True)
+class Config:
+    """multiplier: moved by gradient ascent (the paper's classical one) or by a PID controller."""
+
+    kind: Literal["lagrangian"] = "lagrangian"
+    multiplier: Literal["gradient", "pid"] = "gradient"
+    steps: int = STEPS
+
+
+def make(config: Config) -> Exact:
+    return Exact(LagrangianSolver(PID if config.multiplier == "pid" else GRADIENT, config.steps))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ Discount 1 without a horizon is the total reward of policies whose episodes end 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Literal, cast
 
 import highspy
 import numpy as np
@@ -23,6 +23,7 @@ from scipy.sparse import csc_array, csr_array, eye_array, kron
 
 from ringfence.errors import InfeasibleLimit, InvalidInput, SolverFailed, UnboundedProblem
 from ringfence.objects import Array, Problem, Solution
+from ringfence.solvers.base import Exact
 from ringfence.solvers.soft import pair_costs
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour
 
@@ -69,6 +70,17 @@ class LPSolution:
     value: float
     cost: Array
     V: Array
+
+
+@dataclass(frozen=True)
+class Config:
+    """The plain linear program has no settings."""
+
+    kind: Literal["lp"] = "lp"
+
+
+def make(config: Config) -> Exact:
+    return Exact(LPSolver())
 
 
 @dataclass(frozen=True, eq=False)

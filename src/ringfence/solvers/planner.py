@@ -9,38 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.objects import Array, Constraint, Solution, behaviour_of
-from ringfence.worlds.sim.ant_walk import Walk, Walked, walk_groups
-from ringfence.worlds.sim.floor import CELL, Cell, Layout, MazeTask
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array, Problem, Solution, behaviour_of
+from ringfence.solvers.base import Report, pictured, quiet
+from ringfence.worlds.sim.ant_walk import Walk, Walked, walk
+from ringfence.worlds.sim.floor import Cell, MazeTask, flag
 
 Bools = NDArray[np.bool_]
 
-#: A cell is flagged where the mean of the activated cost over it exceeds this (the paper's).
-THRESHOLD = 0.5
 #: What entering a flagged cell costs, in moves (the paper's). More than any way is long.
 PENALTY = 100.0
-#: Points per side of a cell's lattice. The paper samples 100,000 points per cell.
-LATTICE = 20
 
 STEPS = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)])
-
-
-def cell_means(c: Constraint, layout: Layout, lattice: int = LATTICE) -> Array:
-    """The mean activated cost of each cell over lattice^2 points, [rows, cols]."""
-    offsets = ((np.arange(lattice) + 0.5) / lattice - 0.5) * CELL
-    square = np.stack(np.meshgrid(offsets, offsets), axis=-1).reshape(-1, 2)
-    centres = layout.centre(np.indices(layout.shape).reshape(2, -1).T)
-    cost = c.cost((centres[:, None] + square).reshape(-1, 2))
-    return np.asarray(cost.reshape(*layout.shape, -1).mean(axis=-1))
-
-
-def flag(c: Constraint, layout: Layout) -> Bools:
-    """The cells that the planner goes around, [rows, cols]."""
-    return cell_means(c, layout) > THRESHOLD
 
 
 def distances(flagged: Bools, goal: Cell, penalty: float = PENALTY) -> Array:
@@ -92,44 +78,93 @@ def corners(cells: NDArray[np.intp]) -> NDArray[np.intp]:
 # The policy player ------------------------------------------------------------------------------
 
 #: Streams of random numbers, the second part of each seed path.
-LEARNER, EXPERT, HELD_OUT = 0, 1, 2
+LEARNER, EXPERT, HELD_OUT, ALONE = 0, 1, 2, 4
 
-WalkGroups = Callable[[Sequence[Sequence[Walk]], int, int], list[list[Walked]]]
+
+@dataclass(frozen=True)
+class Config:
+    """episodes: walked from each start."""
+
+    kind: Literal["planner"] = "planner"
+    episodes: int = 10
+
+    def __post_init__(self) -> None:
+        if self.episodes < 1:
+            raise InvalidInput(f"[solver] episodes must be at least 1, got {self.episodes}")
+
+
+def make(config: Config) -> Planner:
+    return Planner(config.episodes)
 
 
 @dataclass(frozen=True)
 class Planner:
-    """Plans each task over a map of flagged cells, and walks `episodes` times from each start.
+    """Plans a task over the cells that a constraint flags, and walks `episodes` times from each
+    start. around: cells to keep out of beside the flagged ones, by an array [rows, cols].
 
     What an answer's policy holds: `flagged` [rows, cols]; `moves` [rows, cols, 4]; and for each
     episode `outcome`, `length`, `returns`, `start` (its number) and `crossed` (flagged cells on
     its route: more than 0 where no way around is left); `xy` [sum of lengths, 2]: all positions,
     episode after episode.
+
+    A game's walks have a stream of the goal's own, whatever the iteration: a plan that has not
+    changed is not walked again, because the ledger names it by its moves.
     """
 
-    episodes: int = 10
-    threads: int = 2
-    walk: WalkGroups = walk_groups
+    episodes_each: int = 10
+    walk: Callable[[Sequence[Walk], int], list[Walked]] = walk
+    at_once: ClassVar[int] = 2  # simulators release the interpreter lock while they step
+    learns: ClassVar[bool] = False
 
-    def solve_all(
-        self, tasks: Sequence[MazeTask], flagged: Bools, seeds: Sequence[tuple[int, ...]]
-    ) -> list[Solution]:
-        """All tasks' episodes together; task k draws its random numbers from seeds[k] alone."""
-        moves = [best_moves(flagged, task.goal) for task in tasks]
+    def key(self, problem: Problem, usual: dict[str, Any]) -> dict[str, Any]:
+        task = _maze_task(problem)
+        moves = best_moves(flag(problem.constraint, task.layout), task.goal)
+        return {
+            **{name: usual[name] for name in ("schema", "world", "solver", "task")},
+            "starts": [list(start) for start in task.starts],
+            "moves": np.packbits(moves).tobytes().hex(),
+            "seed": list(self._stream(problem)),
+        }
+
+    def __call__(
+        self, problem: Problem, checkpoint: Path | None = None, report: Report = quiet
+    ) -> Solution:
+        task, seed = _maze_task(problem), self._stream(problem)
+        flagged = flag(problem.constraint, task.layout)
+        moves = best_moves(flagged, task.goal)
         plans = [
-            [
-                plan(task, m, start, np.random.default_rng([*seed, n, j]))
-                for n, start in enumerate(task.starts)
-                for j in range(self.episodes)
-            ]
-            for task, m, seed in zip(tasks, moves, seeds, strict=True)
+            plan(task, moves, start, np.random.default_rng([*seed, n, j]))
+            for n, start in enumerate(task.starts)
+            for j in range(self.episodes_each)
         ]
-        walks = [[p.walk for p in group] for group in plans]
-        walked = self.walk(walks, tasks[0].horizon, self.threads)
-        return [
-            self._solution(flagged, m, group, runs)
-            for m, group, runs in zip(moves, plans, walked, strict=True)
-        ]
+        return self._solution(
+            flagged, moves, plans, self.walk([p.walk for p in plans], task.horizon)
+        )
+
+    def _stream(self, problem: Problem) -> tuple[int, ...]:
+        """The path of random numbers: (seed, of a game or not, goal[, start])."""
+        task = _maze_task(problem)
+        if len(problem.seed) > 1:
+            return (problem.seed[0], LEARNER, *task.goal)
+        return (problem.seed[0], ALONE, *task.goal, *task.starts[0])
+
+    def way(self, problem: Problem) -> bool:
+        """Can the goal be reached around the flagged cells from every start?"""
+        task = _maze_task(problem)
+        flagged = flag(problem.constraint, task.layout)
+        far = distances(flagged, task.goal)
+        return not flagged[task.goal] and all(far[start] < PENALTY for start in task.starts)
+
+    def free(self) -> Planner:
+        return self
+
+    def watch(self) -> Planner:
+        raise ValueError("a planner has no policy before it plans")
+
+    def episodes(
+        self, problem: Problem, solution: Solution, count: int, seed: tuple[int, ...]
+    ) -> None:
+        return None  # a solution has its own
 
     def _solution(
         self, flagged: Bools, moves: Bools, plans: Sequence[Plan], runs: Sequence[Walked]
@@ -142,11 +177,22 @@ class Planner:
             "outcome": np.array([run.outcome for run in runs]),
             "length": length,
             "returns": np.array([t.rewards.sum() for t in trajectories]),
-            "start": np.arange(len(runs)) // self.episodes,
+            "start": np.arange(len(runs)) // self.episodes_each,
             "crossed": np.array([flagged[tuple(p.cells[1:].T)].sum() for p in plans]),
             "xy": np.concatenate([t.features for t in trajectories]),
         }
-        return Solution(policy, PENALTY, behaviour_of(trajectories), int(length.sum()))
+        steps = int(length.sum())
+        return Solution(
+            policy, PENALTY, behaviour_of(trajectories), steps, pictured=pictured(trajectories)
+        )
+
+
+def _maze_task(problem: Problem) -> MazeTask:
+    if not isinstance(problem.task, MazeTask):
+        raise InvalidInput(
+            f"task {problem.task.name!r} is not one of a maze's floor: the planner can't solve it"
+        )
+    return problem.task
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,14 @@ the plain maximum, with ties broken by the lowest action.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.errors import InfeasibleLimit, InvalidInput, SolverFailed
 from ringfence.objects import Array, Problem, Solution
+from ringfence.solvers.base import Exact
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy
 
 #: Costs closer than this are equal: rounding in sums over an episode.
@@ -26,6 +28,22 @@ COST_TOLERANCE = 1e-9
 BISECTIONS = 60
 LARGEST_MULTIPLIER = 1e12
 DISCOUNTED_SWEEPS = 100_000
+
+
+@dataclass(frozen=True)
+class Config:
+    """temperature: of the entropy bonus, in units of reward; 0 is the plain maximum."""
+
+    kind: Literal["soft"] = "soft"
+    temperature: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < np.inf:
+            raise InvalidInput(f"temperature must be at least 0, got {self.temperature}")
+
+
+def make(config: Config) -> Exact:
+    return Exact(SoftSolver(config.temperature))
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ threads: bit for bit the same numbers at any number of threads.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Literal
 
 import mujoco
 import mujoco.batch
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature, Trajectory
+from ringfence.worlds.continuous import ContinuousWorld, TaskConfig
 from ringfence.worlds.sim.rollouts import (
     Collector,
     CollectorSpec,
@@ -61,6 +63,43 @@ def model() -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_path(
         str(Path(spec.origin).parent / "envs" / "mujoco" / "assets" / "ant.xml")
     )
+
+
+@dataclass(frozen=True)
+class Config:
+    """tasks: each with kwargs = { direction = [x, y] }, the way it is paid for walking.
+
+    steps: of an episode (None: 1000); full_state: the observation's numbers are features, too;
+    truth: an inequality, where it is known; reports compare with it, nothing learns from it.
+    """
+
+    kind: Literal["ant"] = "ant"
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    steps: int | None = None
+    full_state: bool = False
+    tasks: tuple[TaskConfig, ...] = ()
+    truth: str = ""
+
+
+def make(config: Config) -> ContinuousWorld:
+    tasks = tuple(_task(config, t) for t in config.tasks or (TaskConfig("ant"),))
+    return ContinuousWorld(
+        "ant",
+        tasks,
+        ("jax", "jaxlib", "optax", "mujoco"),
+        lambda spec: _task(config, TaskConfig(**{"name": "new", **spec})),
+    )
+
+
+def _task(config: Config, task: TaskConfig) -> AntTask:
+    """The Ant's only argument is the direction it is paid for."""
+    given = {**config.kwargs, **task.kwargs}
+    direction = given.pop("direction", (1.0, 0.0))
+    if given or task.reward or task.wrapper or len(direction) != 2:
+        raise InvalidInput("[world] the Ant's tasks differ in kwargs = { direction = [x, y] } only")
+    x, y = map(float, direction)
+    ant = AntTask((x, y), full_state=config.full_state)
+    return replace(ant, horizon=config.steps) if config.steps else ant
 
 
 @dataclass(frozen=True)

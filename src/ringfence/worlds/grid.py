@@ -11,18 +11,22 @@ a last move after the horizon would lead is never paid or punished.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Behaviour, Feature
+from ringfence.objects import Array, Behaviour, Demonstrations, Feature, Finding, Solution
+from ringfence.worlds.base import Cells, Tables, View, require_fields
 from ringfence.worlds.finite import FiniteMDP, FiniteTask
+from ringfence.worlds.finite_checks import check as check_finite
 
 Cell = tuple[int, int]
 Reward = Literal["goal", "exp-distance"]
@@ -45,6 +49,7 @@ S.###....0
 S.....###9
 """
 MAZE_HORIZON = 30  # the longest safe path has 24 moves
+MAX_MAP_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,23 @@ class GridTruth:
         return self.true_cost(pi)
 
 
+@dataclass(frozen=True)
+class Config:
+    """A text map, line by line, and its dynamics."""
+
+    map: tuple[str, ...]
+    kind: Literal["grid"] = "grid"
+    name: str = "map"
+    horizon: int | None = None
+    slip: float = 0.0
+    reward: Reward = "goal"
+
+
+def make(config: Config) -> GridWorld:
+    world = read_map("\n".join(config.map), config.horizon, config.slip, config.reward)
+    return replace(world, name=config.name)
+
+
 @dataclass(frozen=True, eq=False)
 class GridWorld:
     """A grid world: its size, its tasks' starts and goals, its dynamics, and its truth."""
@@ -82,6 +104,9 @@ class GridWorld:
     horizon: int
     slip: float = 0.0
     reward: Reward = "goal"
+    name: str = "map"
+    packages: ClassVar[tuple[str, ...]] = ("scipy", "highspy")
+    experts: ClassVar[str] = "optimal"
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -107,6 +132,61 @@ class GridWorld:
             phi=np.broadcast_to(cells[:, None].astype(float), (rows * cols, len(MOVES), 2)),
         )
 
+    @property
+    def settings(self) -> Config | None:
+        """The settings that make this world again; None where no map can say its goals' order."""
+        letters = np.where(self.truth.walls, "#", ".")
+        marks = [str(n) if len(self.goals) <= 10 else "G" for n in range(len(self.goals))]
+        for cell, mark in (*((s, "S") for s in self.starts), *zip(self.goals, marks, strict=True)):
+            letters[cell] = mark
+        lines = tuple("".join(line) for line in letters)
+        config = Config(lines, "grid", self.name, self.horizon, self.slip, self.reward)
+        again = read_map("\n".join(lines), self.horizon, self.slip, self.reward)
+        same = (again.starts, again.goals) == (self.starts, self.goals)
+        return config if same and (again.truth.walls == self.truth.walls).all() else None
+
+    @cached_property
+    def cells(self) -> Cells:
+        """Every cell is a state, in reading order."""
+        points = np.indices(self.shape).reshape(2, -1).T.astype(float)
+        return Cells(
+            self.tasks,
+            self.shape,
+            lambda phi: (phi[:, 0] * self.shape[1] + phi[:, 1]).astype(np.intp),
+            lambda c: (c.cost(points) > 0).reshape(self.shape),
+            self.truth.walls if self.truth.known else None,
+            towards=lambda goal, starts: self.task(
+                self._inside("goal", goal),
+                None if starts is None else tuple(self._inside("start", s) for s in starts),
+            ),
+        )
+
+    def check(self, demos: Demonstrations) -> list[Finding]:
+        return check_finite(demos, self.tasks)
+
+    def new_task(self, spec: Mapping[str, Any]) -> FiniteTask:
+        """Reaching the cell `goal` from the cell `start`."""
+        require_fields("a map", spec, ("goal", "start"))
+        goal, start = (self._inside(name, spec[name]) for name in ("goal", "start"))
+        return self.task(goal, (start,))
+
+    def _inside(self, what: str, place: Sequence[int]) -> Cell:
+        row, col = map(int, place)
+        if not (0 <= row < self.shape[0] and 0 <= col < self.shape[1]):
+            raise InvalidInput(
+                f"{what} {(row, col)}: outside the map of {self.shape[0]} x {self.shape[1]} cells"
+            )
+        return row, col
+
+    def defaults(self, given: Tables) -> Tables:
+        return {}
+
+    def views(self) -> list[View]:
+        return [{"kind": "map", "columns": [0, 1], **places(self)}]
+
+    def columns(self, tasks: Sequence[str], solutions: Sequence[Solution]) -> dict[str, Any]:
+        return {}
+
     def _transition(self, goal: Cell) -> csr_array:
         """P[s * A + a, s'] with an absorbing goal."""
         S, A = self.shape[0] * self.shape[1], len(MOVES)
@@ -122,6 +202,45 @@ class GridWorld:
             (np.repeat(pairs, A), np.repeat(target, A, axis=0).ravel()),
         )
         return csr_array((1 - self.slip) * move + self.slip * csr_array(slips, shape=(S * A, S)))
+
+
+def places(world: GridWorld) -> View:
+    """Where a map's starts, goals and, if they are known, walls are."""
+    return {
+        "shape": list(world.shape),
+        "starts": [list(cell) for cell in world.starts],
+        "goals": [list(cell) for cell in world.goals],
+        "walls": world.truth.walls.astype(int).tolist() if world.truth.known else None,
+    }
+
+
+def map_config(world: str, **settings: Any) -> dict[str, Any]:
+    """The settings of a map by its name: "maze" is built in, anything else a text map's path."""
+    text = MAZE if world == "maze" else read_map_file(Path(world))
+    if world == "maze" and settings.get("horizon") is None:
+        settings["horizon"] = MAZE_HORIZON
+    try:
+        horizon = read_map(text, **settings).horizon
+    except InvalidInput as problem:
+        raise InvalidInput(f"{world}: {problem}") from None
+    name = "maze" if world == "maze" else Path(world).stem
+    lines = text.rstrip("\n").split("\n")
+    return {"kind": "grid", "name": name, "map": lines, **settings, "horizon": horizon}
+
+
+def read_map_file(path: Path) -> str:
+    if not path.is_file():
+        raise InvalidInput(
+            f"world {str(path)!r}: no such map file; give 'maze' (built in), 'ant', 'gym:ID', or "
+            "a text map's path; an environment of your own can be named in a TOML file "
+            "(docs/your-environment.md)"
+        )
+    if path.stat().st_size > MAX_MAP_BYTES:
+        raise InvalidInput(f"{path}: larger than {MAX_MAP_BYTES} bytes; this is not a map")
+    try:
+        return path.read_text(encoding="ascii")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path}: not a plain text map; use the letters . # S G 0-9") from None
 
 
 def neighbours(shape: tuple[int, int]) -> NDArray[np.intp]:
@@ -149,7 +268,7 @@ def _reward(kind: Reward, cells: NDArray[np.intp], goal: Cell) -> Array:
 
 def maze() -> GridWorld:
     """The paper's maze."""
-    return read_map(MAZE, horizon=MAZE_HORIZON)
+    return replace(read_map(MAZE, horizon=MAZE_HORIZON), name="maze")
 
 
 def random_map(

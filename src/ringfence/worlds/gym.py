@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
 from ringfence.objects import Array, Feature
-from ringfence.worlds.named import blame, find
+from ringfence.worlds.continuous import ContinuousWorld, TaskConfig
+from ringfence.worlds.named import Named, blame, find
 from ringfence.worlds.sim.rollouts import Collector, CollectorSpec, LocalCollector, Step
 from ringfence.worlds.sim.shapes import Shaped
 from ringfence.worlds.sim.sources import FeatureReader, TransitionFeatures
@@ -31,13 +33,97 @@ TransitionReward = Callable[[Array, Array, Array], Array]
 
 
 @dataclass(frozen=True)
+class FeatureConfig:
+    """A constraint's input. Its value is a key of `info`, by default its name, or a column of
+    the observation that the step led to."""
+
+    name: str
+    unit: str = "1"
+    info: str | None = None
+    column: int | None = None
+
+    def source(self) -> str | int:
+        if self.info is not None and self.column is not None:
+            raise InvalidInput(f"[world] feature {self.name!r}: give info or column, not both")
+        return self.column if self.column is not None else self.info or self.name
+
+
+@dataclass(frozen=True)
+class Config:
+    """An environment by its registered id or "module:function", with `kwargs` for its maker.
+
+    steps: of an episode (None: as registered). feature_function: "module:function" of the
+    transition, in the place of the features' sources. full_state: the observation's numbers are
+    features, too. truth: an inequality, where it is known; reports compare with it, nothing
+    learns from it.
+    """
+
+    env: str
+    kind: Literal["gym"] = "gym"
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    steps: int | None = None
+    features: tuple[FeatureConfig, ...] = ()
+    feature_function: str = ""
+    full_state: bool = False
+    tasks: tuple[TaskConfig, ...] = ()
+    truth: str = ""
+
+
+def make(config: Config) -> ContinuousWorld:
+    # Many of Gymnasium's environments are MuJoCo's, whose steps differ between versions.
+    simulator = ("mujoco",) if find_spec("mujoco") is not None else ()
+    return ContinuousWorld(
+        config.env,
+        tuple(make_task(config, t) for t in config.tasks or (TaskConfig(config.env),)),
+        ("jax", "jaxlib", "optax", "gymnasium", *simulator),
+        lambda spec: make_task(config, TaskConfig(**{"name": config.env, **spec})),
+    )
+
+
+def make_task(config: Config, task: TaskConfig) -> GymTask:
+    if not (config.features or config.full_state):
+        raise InvalidInput("[world] features: declare at least one, or full_state = true")
+    if config.full_state and config.feature_function:
+        raise InvalidInput("[world] full_state and feature_function don't go together")
+    function = function_named(config.feature_function)
+    made = GymTask(
+        config.env,
+        tuple(Feature(f.name, f.unit) for f in config.features) or (Feature("obs_0", "1"),),
+        function,
+        config.steps,
+        {**config.kwargs, **task.kwargs},
+        {f.name: f.source() for f in config.features} if function is None else {},
+        function_named(task.reward),
+        task.name,
+        function_named(task.wrapper),
+    )
+    if made.horizon < 1:
+        raise InvalidInput(f"an episode must have at least one step, got {made.horizon}")
+    if not config.full_state:
+        return made
+    seen: dict[str, str | int] = {f"obs_{n}": n for n in range(made.observation_dim)}
+    declared = tuple(Feature(f.name, f.unit) for f in config.features)
+    every = (*declared, *(Feature(name, "1") for name in seen))
+    return replace(made, features=every, sources={**made.sources, **seen})
+
+
+def function_named(name: str) -> Named | None:
+    """The user's function, found now rather than in the middle of a training."""
+    if not name:
+        return None
+    find(name)
+    return Named(name)
+
+
+@dataclass(frozen=True)
 class GymTask:
     """A Gymnasium environment as a task.
 
     features: names and units; a feature's value is info[name] after the step, unless `sources`
     names another key or a column of the observation, or `transition` computes all of them.
     steps: of an episode, by default the registered limit. kwargs: for the environment's maker.
-    reward: in the place of the environment's own. wrapper: put around each environment. A saved
+    reward: in the place of the environment's own. wrapper: put around each environment. maker: a
+    function that makes the environment, where it can't be named. A saved
     state is the start's seed and the actions since: exact for any environment whose steps depend
     on nothing else. Functions that are `Named` keep the task's repr the same in every process,
     which a killed solve needs to go on.
@@ -52,6 +138,7 @@ class GymTask:
     reward: TransitionReward | None = None
     label: str = ""
     wrapper: Callable[[Any], Any] | None = None
+    maker: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         spaces = self._spaces
@@ -127,6 +214,8 @@ class GymTask:
 
     def _maker(self) -> Callable[..., Any]:
         """ "module:function", unless Gymnasium knows the name ("module:Id-v0" counts)."""
+        if self.maker is not None:
+            return self.maker
         known = self.env in gymnasium.registry or "-v" in self.env.partition(":")[2]
         if ":" in self.env and not known:
             return find(self.env)

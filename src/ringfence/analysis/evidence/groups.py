@@ -63,9 +63,19 @@ def groups_of(task: FiniteTask, trajectories: Sequence[Trajectory]) -> list[Grou
 
     observations[:, 0] are state indices. The last observation, after the horizon, is nowhere.
     """
+    return group_paths(
+        task,
+        [
+            _read(task, t, f"task {task.name!r}, trajectory {number}")
+            for number, t in enumerate(trajectories)
+        ],
+    )
+
+
+def group_paths(task: FiniteTask, paths: Sequence[tuple[Index, float]]) -> list[Group]:
+    """Paths of one task, each the states [n] that it visits and its return, by where they start."""
     by_start: dict[int, list[tuple[Index, float]]] = {}
-    for number, trajectory in enumerate(trajectories):
-        states, earned = _read(task, trajectory, f"task {task.name!r}, trajectory {number}")
+    for states, earned in paths:
         by_start.setdefault(int(states[0]), []).append((states, earned))
     groups = []
     for start in sorted(by_start):

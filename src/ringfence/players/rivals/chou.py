@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.template import Template
 from ringfence.objects import Problem, Solution, Start, Task, Trajectory, behaviour_of
-from ringfence.players.template import regress
+from ringfence.players.regression import regress
 
 #: The second number of the seed paths of steps 1 and 4.
 EXPLORE, SOLVE = 0, 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.objects import Array, Behaviour, Feature
+from ringfence.objects import Array, Behaviour, Constraint, Feature
 
 Cell = tuple[int, int]
 
@@ -97,3 +97,25 @@ class MazeTask:
 def reward(xy: Array, goal: Array) -> Array:
     """exp(-distance), points and goals [n, 2] -> [n]."""
     return np.asarray(np.exp(-np.linalg.norm(xy - goal, axis=-1)))
+
+
+# Constraints on (x, y) as flagged cells -------------------------------------------------------
+
+#: A cell is flagged where the mean of the activated cost over it exceeds this (the paper's).
+THRESHOLD = 0.5
+#: Points per side of a cell's lattice. The paper samples 100,000 points per cell.
+LATTICE = 20
+
+
+def cell_means(c: Constraint, layout: Layout, lattice: int = LATTICE) -> Array:
+    """The mean activated cost of each cell over lattice^2 points, [rows, cols]."""
+    offsets = ((np.arange(lattice) + 0.5) / lattice - 0.5) * CELL
+    square = np.stack(np.meshgrid(offsets, offsets), axis=-1).reshape(-1, 2)
+    centres = layout.centre(np.indices(layout.shape).reshape(2, -1).T)
+    cost = c.cost((centres[:, None] + square).reshape(-1, 2))
+    return np.asarray(cost.reshape(*layout.shape, -1).mean(axis=-1))
+
+
+def flag(c: Constraint, layout: Layout) -> NDArray[np.bool_]:
+    """The cells that a planner goes around, [rows, cols]."""
+    return cell_means(c, layout) > THRESHOLD

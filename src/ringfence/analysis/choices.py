@@ -1,0 +1,44 @@
+"""The selected iterate beside the last, a random one, and the best by the truth. For reading only:
+it looks at rows that the driver has completed with the truth's columns, after the selection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ringfence.selection import Selection, choose
+
+COMPARED = (
+    "constraint_error",
+    "learner_reward_mean",
+    "learner_true_raw_mean",
+    "learner_true_cost_mean",
+)
+Row = Mapping[str, Any]
+
+
+def choices(rows: Sequence[Row], chosen: Selection) -> dict[str, Any]:
+    """The truth-knowing choice has selection's rule with the true violation in the gap's place."""
+    table: dict[str, Any] = {
+        "selected": _choice(rows[chosen.i - 1]),
+        "last": _choice(rows[-1]),
+        "random": {"i": None, **{name: _mean(rows, name) for name in COMPARED}},
+        "truth": None,
+    }
+    if all(row["learner_true_cost_mean"] is not None for row in rows):
+        gap = [row["learner_true_cost_mean"] - row["expert_true_cost_mean"] for row in rows]
+        enough = chosen.expert_reward - chosen.expert_reward_se
+        eligible = [n for n in range(len(rows)) if chosen.reward[n] >= enough]
+        table["truth"] = _choice(rows[choose(eligible, gap, chosen.reward)])
+    return table
+
+
+def _choice(row: Row) -> dict[str, Any]:
+    return {"i": row["i"], **{name: row[name] for name in COMPARED}}
+
+
+def _mean(rows: Sequence[Row], name: str) -> float | None:
+    values = [row[name] for row in rows]
+    return None if any(v is None for v in values) else float(np.mean(values))

@@ -1,0 +1,60 @@
+"""What speaks against a game's outcome, in words: told at its end, on its page, in summary.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ringfence.analysis.played import Played
+
+#: A learner breaks its limit beyond this multiple of it, and this much a step (a limit may be 0).
+TIMES, PER_STEP = 1.5, 0.01
+#: It earns much more than the experts from this share of their reward on.
+MUCH_MORE = 0.25
+#: A boundary is out of sight that is further from every demonstrated step than this share of the
+#: range (5% to 95%) of their values.
+OUT_OF_SIGHT = 0.1
+
+MORE = "more iterations (resume --iterations) or longer ones (--steps; in a file: env_steps)"
+
+
+def doubts(played: Played) -> list[str]:
+    """Of the selected iterate: its learners, their limit, and what the constraint rests on."""
+    row, shown = played.rows[played.chosen.i - 1], [t for d in played.demos for t in d.train]
+    found = [*_of_rewards(row, played.chosen.rewarding), *_of_limits(row)]
+    raw = np.concatenate([played.c.raw(t.features) for t in shown])
+    low, high = np.quantile(raw, [0.05, 0.95])
+    if raw.max() < -OUT_OF_SIGHT * (high - low):
+        found.append(
+            "no demonstrated step comes near the constraint: where it lies is the learners' doing, "
+            f"not the experts'. Play {MORE}"
+        )
+    return found
+
+
+def _of_rewards(row: Mapping[str, Any], rewarding: bool) -> Iterator[str]:
+    if not rewarding:
+        yield (
+            "no learner earned what the experts do (less a standard error); the iterate that earns "
+            "most was taken. Give each iteration more steps (--steps; in a file: env_steps), or "
+            "play more of them (resume --iterations)"
+        )
+    gained = row["learner_reward_mean"] - row["expert_reward_mean"]
+    if gained > MUCH_MORE * abs(row["expert_reward_mean"]):
+        yield (
+            f"the learner earns {row['learner_reward_mean']:.4g}, the experts "
+            f"{row['expert_reward_mean']:.4g}: either they are far from the best that the "
+            "constraint allows, or it still allows what they avoid. To see which, "
+            f"play {MORE}"
+        )
+
+
+def _of_limits(row: Mapping[str, Any]) -> Iterator[str]:
+    cost, limit = row["learner_cost_mean"], row["delta_mean"]
+    if cost > TIMES * limit + PER_STEP * row["learner_length_mean"]:
+        yield (
+            f"the policy does not keep its limit: an episode costs {cost:.4g}, {limit:.4g} are "
+            f"allowed. Train it longer before you use it (transfer), or play {MORE}"
+        )

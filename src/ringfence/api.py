@@ -1,0 +1,555 @@
+"""Ringfence from Python, on objects: what the command does is one call here, and files not needed.
+
+    learned = ringfence.learn(world, demonstrations, "speed <= ?")
+    learned.constraint, learned.policies, learned.evidence, learned.summary
+    learned.save("runs/mine"), learned.report("page.html")
+
+A world is one of ours (`ringfence.maze()`, `ringfence.table_world(..)`), a word of the command line
+("maze", "gym:Pendulum-v1", a map's path), a file ("my.toml"), or functions that make Gymnasium
+environments, by task name. Demonstrations are a folder, `Demonstrations`, or by task name arrays,
+Minari datasets or files.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ringfence.analysis.evidence import Evidence
+from ringfence.analysis.evidence import document as evidence_json
+from ringfence.constraints import saved as saved_constraints
+from ringfence.constraints.saved import SavedConstraint
+from ringfence.demos import dataset
+from ringfence.errors import InvalidInput
+from ringfence.given import as_demonstrations, describe, world_document
+from ringfence.objects import Constraint, Demonstrations, Finding, NotHere
+from ringfence.runs import check as checks
+from ringfence.runs import config as configs
+from ringfence.runs import driver, folder, single, training
+from ringfence.runs.config import Config, configure, make_world, merged
+from ringfence.runs.files import read_json
+from ringfence.worlds.base import World
+from ringfence.worlds.continuous import is_continuous
+
+Document = dict[str, Any]
+OnEvent = folder.OnEvent
+#: A world as a user gives it.
+Worldly = Any
+#: Demonstrations as a user gives them.
+Shown = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a game came to. constraint is None where none was needed (see summary["outcome"]).
+
+    policies: of the selected iterate, by task, where solvers learn them; evidence: what the
+    demonstrations determine, where that can be said; folder: the run.
+    """
+
+    summary: Document
+    constraint: SavedConstraint | None
+    evidence: Evidence | None
+    folder: Path
+    world: World | None = None
+    _temporary: TemporaryDirectory[str] | None = None
+
+    @property
+    def policies(self) -> dict[str, Any]:
+        """By task name: `action = policy(observation)`."""
+        from ringfence.deploy.policies import load_policy
+
+        if not (self.folder / "policy").is_dir():
+            return {}
+        tasks = self.summary["tasks"]
+        if len(tasks) == 1:
+            return {tasks[0]: load_policy(self.folder)}
+        return {task: load_policy(self.folder / "policy" / str(k)) for k, task in enumerate(tasks)}
+
+    @property
+    def doubts(self) -> list[str]:
+        """What speaks against the outcome, in words."""
+        return list(self.summary["doubts"])
+
+    def save(self, place: str | Path) -> Path:
+        """The whole run as a folder: to keep, to report, to transfer from."""
+        folder.refuse_existing(Path(place))
+        shutil.copytree(self.folder, place, ignore=shutil.ignore_patterns(".lock"))
+        return Path(place)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """One self-contained page."""
+        from ringfence.report import page
+
+        return page.write(self.folder, None if path is None else Path(path))
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What a single problem came to; policy: where one was learned."""
+
+    summary: Document
+    folder: Path
+    _temporary: TemporaryDirectory[str] | None = None
+
+    @property
+    def policy(self) -> Any:
+        from ringfence.deploy.policies import load_policy
+
+        return load_policy(self.folder)
+
+    def save(self, place: str | Path) -> Path:
+        shutil.copytree(self.folder, place, ignore=shutil.ignore_patterns(".lock"))
+        return Path(place)
+
+
+# The game ----------------------------------------------------------------------------------------
+
+
+def learn(
+    world: Worldly,
+    demonstrations: Shown = None,
+    constraint: str | None = None,
+    *,
+    features: Any = None,
+    steps: int | None = None,
+    seed: int | None = None,
+    workers: int = 1,
+    out: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    command: str = "ringfence.learn",
+    on_event: OnEvent = folder.quiet,
+    on_finding: Callable[[Finding], None] = lambda finding: None,
+) -> Learned:
+    """The constraint that the demonstrators of several tasks share.
+
+    constraint: the class to learn in: "table", "linear", "mlp" or an inequality with ? for what is
+    learned ("speed <= ?"). features: of environments that are given as functions: names with units
+    ("speed:m/s", keys of `info`), by column ({"x": 0}), or {"names": [..], "function": f}. steps:
+    of an episode, where the environment doesn't say. settings: any entry of the configuration, by
+    table: {"game": {"iterations": 5}, "solver": {"env_steps": 50_000}}. out: the run's folder;
+    without it everything stays in a temporary one, and `Learned.save` keeps it.
+    """
+    asked = ask(world, demonstrations, constraint, features, steps, seed, settings, command)
+    return play(asked, workers, out, on_event, on_finding)
+
+
+def check(
+    world: Worldly,
+    demonstrations: Shown = None,
+    constraint: str | None = None,
+    *,
+    features: Any = None,
+    steps: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> tuple[Finding, ...]:
+    """All that can be said of a world and demonstrations before anything is trained."""
+    asked = ask(
+        world, demonstrations, constraint, features, steps, None, settings, "ringfence.check"
+    )
+    return asked.examine().findings
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A game that is asked for. world: where no configuration can describe it; given: the
+    demonstrations as they were given; base: from where its paths are seen."""
+
+    config: Config
+    world: World | None
+    given: Shown
+    base: Path
+
+    def examine(self) -> checks.Examined:
+        world = self.world or make_world(self.config.world)
+        try:
+            demos = as_demonstrations(self.given, world, self.config)
+        except InvalidInput as problem:
+            return checks.Examined(None, (Finding("error", "demonstrations", str(problem)),))
+        return checks.examine(self.config, self.base, demos, world)
+
+
+def ask(
+    world: Worldly,
+    given: Shown,
+    constraint: str | None,
+    features: Any,
+    steps: int | None,
+    seed: int | None,
+    settings: Mapping[str, Any] | None,
+    command: str,
+) -> Asked:
+    """What a call or a command line means, as a configuration."""
+    base, where = Path(), "configuration"
+    made: World | None = None
+    if isinstance(world, str | Path) and str(world).endswith(".toml"):
+        path = Path(world)
+        document, base, where = configs.read_user(path), path.parent, str(path)
+    else:
+        document, made = describe(world, features, steps)
+    document = merged(document, settings or {})
+    if constraint is not None:
+        document = merged(document, {"game": {"constraint": constraint}})
+    if seed is not None:
+        document["seed"] = seed
+    document["command"] = command
+    if isinstance(given, str | Path):
+        document = merged(document, {"demos": {"path": str(Path(given).absolute())}})
+        given = None
+    config = configure(document, where, made)
+    if given is None and not mentions_demos(document):
+        given = made_by_the_truth(made or make_world(config.world), config.seed)
+    return Asked(config, made, given, base)
+
+
+def mentions_demos(document: Mapping[str, Any]) -> bool:
+    return bool({"path", "paths"} & set(document.get("demos", {})))
+
+
+def made_by_the_truth(world: World, seed: int) -> Shown:
+    """Demonstrations of the world's own experts, where making them takes seconds."""
+    if world.experts == "trained":
+        raise InvalidInput(
+            f"no demonstrations: give --demos (from Python: demonstrations), a folder that "
+            f"'ringfence demos make' made, or name logs in a TOML file ({world.name})"
+        )
+    return training.make_demonstrations(None, world, {"seed": seed}, None, Path())
+
+
+def play(
+    asked: Asked,
+    workers: int = 1,
+    out: str | Path | None = None,
+    on_event: OnEvent = folder.quiet,
+    on_finding: Callable[[Finding], None] = lambda finding: None,
+) -> Learned:
+    """Check, then play a game to its end."""
+    if out is not None:
+        folder.refuse_existing(Path(out))
+    if workers > 1 and asked.config.world.kind == "python":
+        make_world(asked.config.world)  # says why it can't
+    examined = asked.examine()
+    for finding in examined.findings:
+        on_finding(finding)
+    if examined.demos is None:
+        raise InvalidInput(examined.errors[0].message)
+    temporary = None if out is not None else TemporaryDirectory(prefix="ringfence-")
+    run = Path(temporary.name) / "run" if temporary is not None else Path(out or "")
+    driver.create(run, asked.config, examined.demos, asked.world)
+    summary = driver.drive(run, workers, on_event, asked.world)
+    return read_learned(run, summary, asked.world, temporary)
+
+
+def read_learned(
+    run: Path,
+    summary: Document | None = None,
+    world: World | None = None,
+    temporary: TemporaryDirectory[str] | None = None,
+) -> Learned:
+    """A finished run, as `learn` returns it."""
+    if not (run / "summary.json").is_file():
+        raise InvalidInput(f"{run}: not a finished run; 'ringfence resume {run}'")
+    summary = summary or read_json(run / "summary.json")
+    found = run / "evidence.json"
+    return Learned(
+        summary,
+        saved_constraints.load(run / "constraint") if summary["outcome"] == "constraint" else None,
+        evidence_json.read(found) if found.is_file() else None,
+        run,
+        world,
+        temporary,
+    )
+
+
+# Single problems ---------------------------------------------------------------------------------
+
+
+def solve(
+    world: Worldly,
+    constraint: str | Path | Constraint | SavedConstraint = "none",
+    limit: float | None = None,
+    *,
+    task: str = "",
+    features: Any = None,
+    steps: int | None = None,
+    solver: Mapping[str, Any] | None = None,
+    episodes: int = 100,
+    seed: int = 0,
+    out: str | Path | None = None,
+    policy: str | Path | None = None,
+    starts: str | Path | None = None,
+    command: str = "ringfence.solve",
+    on_event: OnEvent = folder.quiet,
+    on_record: Callable[[Document], None] = folder.quiet,
+) -> Solved:
+    """Constrained RL for one task: the best reward whose cost is at most `limit` an episode.
+
+    constraint: an inequality ("speed <= 0.75"), "none", "truth" (where the world knows one), a
+    saved constraint or its folder. solver: its settings, with its kind where it isn't the world's.
+    policy: a finished run whose policy is trained on; starts: demonstrations at whose states
+    training episodes begin (MuJoCo's Ant).
+    """
+    document, made = world_document(world, features, steps)
+    home = made or make_world(configs.tagged("world", "world", document["world"]))
+    truth = document["world"].get("truth", "")
+    learned = None
+    if isinstance(constraint, str | Path):
+        c, delta = single.read_constraint(str(constraint), home, truth)
+        if Path(str(constraint)).is_dir():
+            learned = single.saved_folder(Path(str(constraint)))
+    else:
+        saved = constraint if isinstance(constraint, SavedConstraint) else None
+        c = saved.constraint if saved is not None else constraint
+        delta = 0.0 if saved is None else saved.delta
+        single.require_fit(c, home, "constraint")
+    if limit is None and learned is None and is_continuous(home.tasks[0]):
+        delta = LIMIT
+    kinds = home.defaults({}).get("solver", {}).get("kind", "soft")
+    table = {"kind": kinds, **(document.get("solver", {})), **(solver or {})}
+    asked = single.Single(
+        command,
+        seed,
+        configs.tagged("solve", "world", document["world"]),
+        single.TaskTable(task),
+        single.ProblemTable(delta if limit is None else limit, episodes=episodes),
+        configs.tagged("solve", "solver", table),
+    )
+    start = None
+    if policy is not None:
+        from ringfence.deploy.policies import load_policy
+
+        start = load_policy(policy).arrays
+    states = None
+    if starts is not None:
+        from ringfence.worlds.continuous import demonstrated_states
+
+        given = [t for d in dataset.load(Path(starts)).tasks for t in d.train]
+        states = demonstrated_states(home.tasks[0], given)  # type: ignore[arg-type]
+    return finish_single(
+        asked, c, out, on_event, on_record, made, start=start, states=states, learned=learned
+    )
+
+
+#: On an episode's cost on continuous worlds, where nobody says otherwise.
+LIMIT = 20.0
+
+
+def finish_single(
+    asked: single.Single,
+    c: Constraint,
+    out: str | Path | None,
+    on_event: OnEvent,
+    on_record: Callable[[Document], None],
+    world: World | None,
+    **more: Any,
+) -> Solved:
+    temporary = None if out is not None else TemporaryDirectory(prefix="ringfence-")
+    place = Path(temporary.name) / "solve" if temporary is not None else Path(out or "")
+    single.create(place, asked, c, world=world, **more)
+    summary = single.drive(place, on_event, on_record, world)
+    return Solved(summary, place, temporary)
+
+
+def transfer(
+    learned: Learned | str | Path,
+    task: Any = None,
+    *,
+    unknown: str | None = None,
+    limit: float | None = None,
+    clearance: float = 0.0,
+    steps: int | None = None,
+    solver: Mapping[str, Any] | None = None,
+    episodes: int = 100,
+    seed: int = 0,
+    out: str | Path | None = None,
+    command: str = "ringfence.transfer",
+    say: Callable[[str], None] = lambda text: None,
+    on_event: OnEvent = folder.quiet,
+) -> Solved:
+    """A task under a learned constraint.
+
+    task: a new one: {"goal": (2, 7), "start": (9, 3)} on maps, a world's description of it
+    elsewhere; "FILE.toml" or "FILE.toml:NAME"; or the name of one of the run's own, whose policy is
+    trained on (None: its only one). unknown: "avoid" keeps to cells that demonstrations showed to
+    be allowed, "allow" uses any not forbidden (None: avoid, where cells are known). clearance: to
+    be kept from the constraint. steps: of the training (0: the policy is only told of the
+    clearance).
+    """
+    run = learned.folder if isinstance(learned, Learned) else Path(learned)
+    made = learned.world if isinstance(learned, Learned) else None
+    place = single.saved_folder(run)
+    saved = saved_constraints.load(place)
+    start = None
+    if isinstance(task, str) and ".toml" in task:
+        settings, solver_table, table = read_task(task)
+    else:
+        config = configs.read(run / "config.toml")
+        settings, own = config.world, asdict(config.solver)
+        if isinstance(task, Mapping):
+            table = single.TaskTable(spec={k: _plain(v) for k, v in task.items()})
+            solver_table = own
+        else:
+            name, policy = single.selected_policy(run, task)
+            table = single.TaskTable(name)
+            start = policy if configs.make_solver(config.solver).learns else None
+            solver_table = {**own, **({"start_share": 0.0} if "start_share" in own else {})}
+    if steps:
+        solver_table = {**solver_table, "env_steps": steps}
+    solver_table = merged(solver_table, solver or {})
+    home = made or make_world(settings)
+    evidence = run / "evidence.json"
+    known = evidence.is_file() and home.cells is not None
+    covered = None
+    if known:
+        covered = single.is_covered(home, table, evidence_json.read(evidence))
+        say(coverage_sentence(single.find_task(home, table).name, table, covered))
+    asked = single.Single(
+        command,
+        seed,
+        settings,
+        table,
+        single.ProblemTable(
+            saved.delta if limit is None else limit,
+            clearance,
+            unknown or ("avoid" if known else "allow"),  # type: ignore[arg-type]
+            covered,
+            episodes,
+            train=steps != 0,
+        ),
+        configs.tagged("transfer", "solver", solver_table),
+    )
+    return finish_single(
+        asked,
+        saved.constraint,
+        out,
+        on_event,
+        folder.quiet,
+        made,
+        start=start,
+        evidence=evidence if known else None,
+        learned=place,
+    )
+
+
+def _plain(value: Any) -> Any:
+    return [int(v) for v in value] if isinstance(value, tuple) else value
+
+
+def coverage_sentence(name: str, table: single.TaskTable, covered: bool | None) -> str:
+    """What is known before the task is run."""
+    start = table.spec.get("start")
+    head = f"{name} from {tuple(start)}: " if start is not None else f"{name}: "
+    if covered:
+        return head + "covered, it can be done within cells that demonstrators walked"
+    return head + "UNCOVERED, the way leads through cells about which nothing is known"
+
+
+def read_task(text: str) -> tuple[Any, Document, single.TaskTable]:
+    """FILE.toml or FILE.toml:TASK: a world with one task, and the settings of its training."""
+    name, colon, task = text.partition(".toml:")
+    path = Path(name + ".toml" if colon else text)
+    document = configs.read_user(path)
+    settings = configs.tagged(str(path), "world", document.get("world", {}))
+    tasks = getattr(settings, "tasks", ())
+    if colon:
+        chosen = tuple(t for t in tasks if t.name == task)
+        if not chosen:
+            there = ", ".join(t.name for t in tasks) or "none"
+            raise InvalidInput(f"{path}: there is no task {task!r}; it has {there}")
+        settings = replace(settings, tasks=chosen)
+    elif len(tasks) > 1:
+        names = ", ".join(t.name for t in tasks)
+        raise InvalidInput(f"{path}: several tasks ({names}); choose one with --task {path}:NAME")
+    return settings, {"kind": "ppo", **document.get("solver", {})}, single.TaskTable()
+
+
+def make_demonstrations(
+    world: Worldly,
+    experts: Any = None,
+    *,
+    truth: str | None = None,
+    solver: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    policy: str | Path | None = None,
+    features: Any = None,
+    steps: int | None = None,
+    workers: int = 1,
+    say: Callable[[str], None] = lambda text: None,
+    on_event: OnEvent = folder.quiet,
+) -> Demonstrations:
+    """Demonstrations by experts that keep the truth, which must be known.
+
+    experts: settings of the world's kind of experts (paths, heldout, noise, seed, ..). On
+    continuous worlds they are trained, in the folder "OUT-expert"; truth: the inequality that they
+    keep.
+    """
+    document, made = world_document(world, features, steps)
+    if truth is not None:
+        document = merged(document, {"world": {"truth": truth}})
+    settings = configs.tagged("world", "world", document["world"])
+    home = made or make_world(settings)
+    table = dict(experts or {}) if isinstance(experts, Mapping | None) else asdict(experts)
+    trained = {"kind": "ppo", **document.get("solver", {}), **(solver or {})}
+    asked = configs.tagged("experts", "solver", trained) if home.experts == "trained" else None
+    if home.experts == "trained" and out is None:
+        raise InvalidInput("experts are trained in a folder: give out")
+    place = Path(out or "demos")
+    return training.make_demonstrations(
+        settings,
+        home,
+        table,
+        asked,
+        place.with_name(f"{place.name}-expert"),
+        policy=None if policy is None else Path(policy),
+        workers=workers,
+        on_event=on_event,
+        say=say,
+    )
+
+
+def evaluate(
+    constraint: str | Path,
+    world: Worldly = None,
+    demonstrations: Shown = None,
+    *,
+    features: Any = None,
+    solver: Mapping[str, Any] | None = None,
+) -> Document:
+    """A constraint (a run, a saved one's folder, an inequality) against the world's truth, where it
+    is known, and against demonstrations: {"constraint", "delta", "truth", "demonstrations",
+    "not_here"}."""
+    from ringfence.runs import evaluate as evaluation
+
+    settings = home = None
+    if world is not None:
+        document, made = world_document(world, features, None)
+        settings = configs.tagged("world", "world", document["world"])
+        home = made or make_world(settings)
+        c, delta = single.read_constraint(str(constraint), home, document["world"].get("truth", ""))
+    elif Path(constraint).is_dir():
+        saved = saved_constraints.load(single.saved_folder(Path(constraint)))
+        c, delta = saved.constraint, saved.delta
+    else:
+        raise InvalidInput(f"{constraint}: an inequality needs a world whose features it is about")
+    if home is None and demonstrations is None:
+        raise InvalidInput("nothing to compare it with: give a world, or demonstrations")
+    result: Document = {"constraint": c.describe(), "delta": delta, "not_here": {}}
+    truth: Any = NotHere("no world is given")
+    if home is not None:
+        table = {"kind": "soft", **(solver or {})}
+        player = configs.make_solver(configs.tagged("evaluate", "solver", table))
+        truth = evaluation.against_truth(settings, home, c, delta, player)
+    if isinstance(truth, NotHere):
+        result["not_here"]["truth"] = truth.reason
+    result["truth"] = None if isinstance(truth, NotHere) else truth
+    result["demonstrations"] = None
+    if demonstrations is not None:
+        given = demonstrations
+        if not isinstance(given, Demonstrations):
+            given = dataset.load(Path(given))
+        result["demonstrations"] = evaluation.against_demonstrations(settings, home, c, given)
+    return result

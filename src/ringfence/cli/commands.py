@@ -1,0 +1,558 @@
+"""What each subcommand does: build the configuration, call one function of the API, print.
+
+Heavy modules are imported where they are used, so that `ringfence --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ringfence.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ringfence.api import Learned, Solved
+    from ringfence.objects import Finding
+
+
+def quickstart(options: Namespace) -> None:
+    """The whole product on the built-in maze with default settings."""
+    from ringfence.cli.main import parser
+
+    words = ["learn", "--world", options.world, "--seed", str(options.seed)]
+    if options.world == "ant-maze":
+        # Short: two episodes from each start, three iterations; the whole takes ten, and five.
+        words += ["--paths", "2", "--heldout", "1", "--iterations", "3"]
+    out = options.out = options.out or free_name(Path("runs/quickstart"))
+    settings = parser().parse_args([*words, "--out", str(out)])
+    settings.command_line = " ".join(["ringfence", *words])
+    learn(settings)
+    print("Next: open the page, then try a task nobody demonstrated:")
+    command = os.environ.get("RINGFENCE_COMMAND", "ringfence")
+    print(f"  {command} transfer {out} --goal 2,7 --start 9,3")
+
+
+# Demonstrations ----------------------------------------------------------------------------------
+
+
+def demos_make(options: Namespace) -> None:
+    from ringfence import api
+    from ringfence.cli.progress import run_progress
+    from ringfence.demos import checks, dataset
+    from ringfence.runs.training import require_new
+
+    ready()
+    require_new(options.out)
+    given = settings_of(options)
+    with run_progress("expert") as progress:
+        made = api.make_demonstrations(
+            world_of(options, given),
+            {"seed": options.seed, **experts_of(options), **given.get("experts", {})},
+            solver={"env_steps": EXPERT_STEPS, **given.get("solver", {})},
+            out=options.out,
+            policy=options.policy,
+            workers=options.workers,
+            say=print,
+            on_event=progress,
+        )
+    dataset.save(made, options.out)
+    print(checks.describe(made))
+    for finding in checks.check(made):
+        if finding.severity == "warning":
+            print(finding)
+    print(f"saved to {options.out}")
+
+
+#: Of an expert's training.
+EXPERT_STEPS = 1_000_000
+
+
+def experts_of(options: Namespace) -> dict[str, Any]:
+    """The options that describe experts, as far as they were given."""
+    names = {"paths", "heldout", "noise", "contaminated", "keep_saturated"}
+    found = {n: getattr(options, n) for n in names if getattr(options, n, None) is not None}
+    if getattr(options, "expert_delta", None) is not None:
+        found["delta"] = options.expert_delta
+    if getattr(options, "deterministic", False):
+        found["kind"] = "deterministic"
+    return found
+
+
+def demos_check(options: Namespace) -> None:
+    from ringfence import api
+    from ringfence.demos import checks, dataset
+    from ringfence.runs.config import make_world, tagged
+
+    ready()
+    if options.demos.suffix == ".toml":
+        findings = list(api.check(options.demos))
+    else:
+        refuse_file(options.demos)
+        given = dataset.load(options.demos)
+        findings = checks.check(given)
+        if options.world is not None:
+            table = world_of(options, {})
+            world = make_world(tagged("--world", "world", table))
+            findings = [*world.check(given), *findings]
+    tell_findings(findings)
+    errors = sum(finding.severity == "error" for finding in findings)
+    if errors:
+        raise InvalidInput(f"{options.demos}: {errors} errors (above); mend them before learning")
+    remarks = sum(finding.severity in ("warning", "note") for finding in findings)
+    print(f"{options.demos}: usable, {remarks} remarks")
+
+
+def tell_findings(findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        print(finding)
+
+
+def demos_show(options: Namespace) -> None:
+    from ringfence.demos import checks, dataset
+
+    refuse_file(options.demos)
+    print(checks.describe(dataset.load(options.demos)))
+
+
+def refuse_file(path: Path) -> None:
+    """Logs of one's own are read together with what a TOML file says of them."""
+    if path.is_file():
+        raise InvalidInput(
+            f"{path}: logs are checked beside their environment: name both in a TOML file "
+            "(docs/your-environment.md) and run 'ringfence demos check FILE.toml'"
+        )
+
+
+# Games -------------------------------------------------------------------------------------------
+
+
+def learn(options: Namespace) -> None:
+    from ringfence import api
+    from ringfence.cli.progress import run_progress
+    from ringfence.runs.folder import refuse_existing
+
+    ready()
+    given = settings_of(options)
+    if options.config is not None:
+        world: Any = refuse_world(options)
+    else:
+        world = world_of(options, given)
+        given.pop("world", None)
+    if options.task:
+        given.setdefault("game", {})["tasks"] = list(options.task)
+    if options.out is not None:
+        refuse_existing(options.out)
+    asked = api.ask(world, demos_of(options, world), None, None, None, options.seed, given,
+                    options.command_line)  # fmt: skip
+    name = asked.config.world.kind if asked.config.world.kind != "gym" else asked.config.world.env
+    name = getattr(asked.config.world, "name", name).replace(":", "-").replace("/", "-")
+    method = asked.config.game.method
+    out = options.out = options.out or free_name(Path("runs") / f"{name}-{method}")
+    with run_progress() as progress:
+        learned = api.play(asked, options.workers, out, progress, tell_warning)
+    tell_learned(learned)
+
+
+def refuse_world(options: Namespace) -> Path:
+    """The user's file, which says what the world is."""
+    if "--world" in options.command_line.split() or options.feature:
+        raise InvalidInput(
+            f"--world has no effect here; {options.config} says it all: leave it out"
+        )
+    return options.config  # type: ignore[no-any-return]
+
+
+def demos_of(options: Namespace, world: Any) -> Any:
+    """--demos, or demonstrations that are made now, if numbers of paths are given."""
+    experts = experts_of(options)
+    if options.demos is not None:
+        if experts:
+            name = sorted(experts)[0]
+            raise InvalidInput(
+                f"--{name} is how demonstrations are made; {options.demos} has them: leave it out"
+            )
+        return options.demos
+    if not experts or options.config is not None:
+        return None
+    from ringfence import api
+
+    return api.make_demonstrations(world, {"seed": options.seed or 0, **experts})
+
+
+def tell_warning(finding: Finding) -> None:
+    if finding.severity == "warning":
+        print(finding)
+
+
+def tell_learned(learned: Learned) -> None:
+    """What came of a game, in words."""
+    summary, page = learned.summary, learned.report()
+    if summary["outcome"] != "constraint":
+        free = summary["unconstrained"]
+        print(
+            f"no constraint needed: without one, a learner earns {free['learner_reward_mean']:.1f} "
+            f"in {free['env_steps']} steps, the demonstrators {free['expert_reward_mean']:.1f}, "
+            "and does nothing that they avoid. If it learned too little: more steps, or "
+            "--set opening.probe=false"
+        )
+        print(f"page: {page}")
+        return
+    best = summary["iterations"][summary["selected"] - 1]
+    print(f"constraint (iteration {summary['selected']}): {best['constraint']['description']}")
+    tell_interval(summary["constraint"]["interval"])
+    for name in ("reward", "cost", "true_raw", "true_cost"):
+        learner, expert = best[f"learner_{name}_mean"], best[f"expert_{name}_mean"]
+        if learner is not None:
+            print(
+                f"{name.replace('_', ' ')}, mean over tasks: {learner:.3f} (experts {expert:.3f})"
+            )
+    if best["constraint"]["iou"] is not None:
+        print(f"overlap with the true cells (IoU): {best['constraint']['iou']:.3f}")
+    elif best["constraint_error"] is not None:
+        print(f"error against the truth: {best['constraint_error']:.4f}")
+    if summary["evidence"] is not None:
+        counts = summary["evidence"].items()
+        print("evidence: " + ", ".join(f"{count} {label}" for label, count in counts))
+    for doubt in summary["doubts"]:
+        print(f"warning: {doubt}")
+    print(f"page: {page}")
+
+
+def tell_interval(interval: Mapping[str, Any] | None) -> None:
+    if interval is None:
+        return
+    for name, (low, high) in interval["parameters"].items():
+        print(
+            f"  {name}: {low:.4g} to {high:.4g} "
+            f"({interval['level']:.0%}, by bootstrap over demonstrations; learners as they were)"
+        )
+
+
+def resume(options: Namespace) -> None:
+    from ringfence import api
+    from ringfence.cli.progress import run_progress
+    from ringfence.runs import driver, single
+
+    ready()
+    if (options.run / single.FILE).is_file():
+        if options.iterations is not None:
+            raise InvalidInput("--iterations is for games; this is a single problem: leave it out")
+        finish_single(options.run)
+        return
+    if options.iterations is not None:
+        driver.extend(options.run, options.iterations)
+    elif (options.run / "summary.json").is_file():
+        print(f"{options.run} is finished already; this is what came of it")
+    with run_progress() as progress:
+        summary = driver.drive(options.run, options.workers, progress)
+    tell_learned(api.read_learned(options.run, summary))
+
+
+# Single problems ---------------------------------------------------------------------------------
+
+
+def solve(options: Namespace) -> None:
+    from ringfence import api
+    from ringfence.cli.progress import run_progress
+    from ringfence.runs.scalars import Scalars
+
+    ready()
+    given = settings_of(options)
+    with run_progress("training") as progress, Scalars(options.out) as scalars:
+        solved = api.solve(
+            world_of(options, given),
+            options.constraint,
+            options.delta,
+            task=options.task,
+            solver=given.get("solver"),
+            episodes=options.episodes,
+            seed=options.seed,
+            out=options.out,
+            policy=options.policy,
+            starts=options.demos,
+            command=options.command_line,
+            on_event=progress,
+            on_record=scalars,
+        )
+    tell_solved(solved)
+
+
+def transfer(options: Namespace) -> None:
+    from ringfence import api
+    from ringfence.cli.progress import run_progress
+
+    ready()
+    task: Any = options.task
+    if (options.goal is None) != (options.start is None):
+        raise InvalidInput("a new task on a map needs both --goal and --start")
+    if options.goal is not None:
+        if task is not None:
+            raise InvalidInput("give --goal and --start, or --task, not both")
+        task = {"goal": options.goal, "start": options.start}
+    out = options.out = options.out or free_name(transfer_base(options.run, task))
+    given = settings_of(options)
+    with run_progress("transfer") as progress:
+        solved = api.transfer(
+            options.run,
+            task,
+            unknown=options.unknown,
+            limit=options.delta,
+            clearance=options.clearance,
+            steps=options.steps,
+            solver=given.get("solver"),
+            episodes=options.episodes,
+            seed=options.seed,
+            out=out,
+            command=options.command_line,
+            say=print,
+            on_event=progress,
+        )
+    tell_solved(solved)
+
+
+def transfer_base(run: Path, task: Any) -> Path:
+    return run / "transfer" if isinstance(task, Mapping) else Path("runs") / "transfer"
+
+
+def finish_single(out: Path) -> None:
+    """Go on with a solve or a transfer, and tell what came of it."""
+    from ringfence.api import Solved
+    from ringfence.cli.progress import run_progress
+    from ringfence.runs import single
+    from ringfence.runs.scalars import Scalars
+
+    with run_progress("training") as progress, Scalars(out) as scalars:
+        summary = single.drive(out, progress, scalars)
+    tell_solved(Solved(summary, out))
+
+
+def tell_solved(solved: Solved) -> None:
+    """What came of a single problem, in words and as pictures."""
+    from ringfence.cli.frames import draw_frames
+    from ringfence.report.solved import write_picture
+
+    s = solved.summary
+    clearance = f" with a clearance of {s['clearance']:g}" if s["clearance"] else ""
+    print(f"{s['task']} under {s['constraint']['description']}{clearance}")
+    print_numbers(s, ("reward", "reward_se", "cost", "delta", "lam", "length", "success"))
+    print_numbers(s, ("true_cost", "true_raw", "unknown_cells", "env_steps"))
+    for kind in ("stochastic", "deterministic"):
+        if kind in s:
+            print(f"{kind} policy, mean of {s[kind]['episodes']} episodes:")
+            print_numbers(s[kind], ("reward", "length", "speed", "true_cost", "true_raw"))
+    tell_violations(s)
+    if isinstance(s["success"], float) and s["success"] < 1e-6:
+        print("remark: within this limit the constraint leaves no way to the goal")
+    if (picture := write_picture(solved.folder)) is not None:
+        print(f"picture: {picture}")
+    if s["kind"] == "ant":
+        print(draw_frames(solved.folder))
+    print(f"saved to {solved.folder}")
+
+
+def tell_violations(s: Mapping[str, Any]) -> None:
+    """Of counted episodes: how many exceed the limit, and the chance that one does."""
+    if "violation_chance" not in s:
+        return
+    names = [("", "cost", f"{s['delta']:.4g}")]
+    if "true_violation_chance" in s:
+        limit = f"{s['true_limit']:.4g}: {s['true_limit_is']}"
+        names.append(("true_", f"true cost ({s['truth']})", limit))
+    for prefix, name, limit in names:
+        count, (low, high) = s[f"{prefix}violating_episodes"], s[f"{prefix}violation_chance"]
+        cost, se = s[f"{prefix}cost"], s[f"{prefix}cost_se"]
+        print(f"{name}: {cost:.3f} +- {se:.3f} (limit {limit})")
+        print(
+            f"  {count} of {s['episodes']} episodes exceed the limit: their chance is {low:.3f} to "
+            f"{high:.3f} ({s['confidence']:.0%}, exact binomial)"
+        )
+    if s["cost"] - 2 * s["cost_se"] > s["delta"]:
+        print("warning: the policy does not keep the limit yet; train it longer (--steps)")
+
+
+def evaluate(options: Namespace) -> None:
+    from ringfence import api
+    from ringfence.runs.files import write_json
+
+    ready()
+    given = settings_of(options)
+    world = None if options.world is None else world_of(options, given)
+    if world is None and given.get("world"):
+        raise InvalidInput("--truth and the like are of a world: give --world, too")
+    result = api.evaluate(options.constraint, world, options.demos, solver=given.get("solver"))
+    print(result["constraint"])
+    for part in ("truth", "demonstrations"):
+        for name, value in (result[part] or {}).items():
+            if not isinstance(value, list) or name in ("false_walls", "missed_walls"):
+                print_numbers({name: value}, (name,))
+    print(f"limit: {result['delta']:.4g}")
+    for reason in result["not_here"].values():
+        print(f"not compared: {reason}")
+    if options.out is not None:
+        write_json(options.out, result)
+        print(f"saved to {options.out}")
+
+
+# Pages, experiments, speed -----------------------------------------------------------------------
+
+
+def report(options: Namespace) -> None:
+    from ringfence.report import page
+
+    if len(options.runs) == 1:
+        print(f"page: {page.write(options.runs[0], options.out)}")
+        return
+    if options.out is None:
+        raise InvalidInput("a page over several runs needs --out FILE")
+    print(f"page: {page.write_many(options.runs, options.out)}")
+
+
+def reproduce(options: Namespace) -> None:
+    from ringfence import reproduce as experiments
+    from ringfence.worlds.sim.warnings_once import warn_once
+
+    warn_once()
+    if options.experiment is None:
+        print("experiments: " + ", ".join(experiments.names()))
+        return
+    require_workers(options.workers)
+    experiments.run(
+        options.experiment,
+        seeds=options.seeds,
+        only=tuple(options.only),
+        variants=tuple(options.variant),
+        settings=tuple(options.set),
+        workers=options.workers,
+        out=options.out,
+        command=options.command_line,
+        say=print,
+    )
+
+
+def require_workers(workers: int) -> None:
+    if workers < 1:
+        raise InvalidInput(f"--workers must be at least 1, got {workers}")
+
+
+def bench(options: Namespace) -> None:
+    from ringfence.runs.files import write_json
+
+    if options.what in ("crl", "maze"):
+        from ringfence.bench.crl import bench_crl
+        from ringfence.bench.maze import bench_maze
+
+        numbers = bench_crl() if options.what == "crl" else bench_maze()
+        if options.out is not None:
+            write_json(options.out, numbers)
+            print(f"saved to {options.out}")
+        return
+    from ringfence.bench import exact as benchmarks
+
+    print(benchmarks.HEADER)
+    rows = []
+    for row in benchmarks.exact(options.budget):
+        rows.append(row)
+        print(row.line(), flush=True)
+    if options.out is not None:
+        write_json(options.out, benchmarks.flat(rows))
+        print(f"saved to {options.out}")
+
+
+# What options mean -------------------------------------------------------------------------------
+
+
+def ready() -> None:
+    """For anyone's environments: modules of the working directory, warnings said once."""
+    from ringfence.worlds.named import from_working_directory
+    from ringfence.worlds.sim.warnings_once import warn_once
+
+    from_working_directory()
+    warn_once()
+
+
+def settings_of(options: Namespace) -> dict[str, Any]:
+    """The entries of the configuration that options and --set give, as a document."""
+    from ringfence.cli.main import OPTIONS
+    from ringfence.runs.config import merged, setting
+
+    document: dict[str, Any] = {}
+    for entry, kind, _ in OPTIONS.values():
+        value = getattr(options, entry, None)
+        if value is not None:
+            table, key = entry.split(".")
+            value = value.split(",") if kind == "list" else value
+            document = merged(document, {table: {key: value}})
+    for text in options.set:
+        document = merged(document, setting(text))
+    return document
+
+
+def world_of(options: Namespace, given: Mapping[str, Any]) -> Any:
+    """The [world] that --world, --feature and the settings of it describe; or the user's file."""
+    from ringfence.given import gym_features
+    from ringfence.runs.config import merged, world_table
+
+    if getattr(options, "config", None) is not None:
+        return options.config
+    settings = dict(given.get("world", {}))
+    kind = str(options.world).partition(":")[0]
+    if kind == "gym" and "horizon" in settings:
+        settings["steps"] = settings.pop("horizon")
+    maps = {name: settings.pop(name) for name in ("horizon", "slip", "reward") if name in settings}
+    table = world_table(options.world, **maps)
+    if options.feature:
+        if table["kind"] != "gym":
+            raise InvalidInput(
+                f"--feature is for 'gym:' worlds; {options.world} has its own: leave it out"
+            )
+        table |= gym_features(options.feature)
+    return merged(table, settings)
+
+
+def defaults_text(words: Sequence[str], command: str) -> str:
+    """For --help: what is not said has these values on the chosen world."""
+    from dataclasses import asdict
+
+    from ringfence.errors import RingfenceError
+    from ringfence.runs.config import configure, world_table
+
+    at = words.index("--world") + 1 if "--world" in words else None
+    name = words[at] if at is not None and at < len(words) else "maze"
+    try:
+        table = world_table(name)
+        if table["kind"] == "gym":
+            table["full_state"] = True
+        config = configure({"world": table})
+    except RingfenceError as problem:
+        return f"\n\ndefaults of {name}: not known ({problem})"
+    tables = ("solver",) if command == "solve" else (
+        "game", "player", "opening", "solver", "selection", "analysis")  # fmt: skip
+    lines = []
+    for table_name in tables:
+        entries = asdict(getattr(config, table_name))
+        said = ", ".join(f"{k} = {json.dumps(v)}" for k, v in entries.items() if v is not None)
+        lines.append(f"  [{table_name}] {said}")
+    return f"\n\ndefaults on {name}:\n" + "\n".join(lines)
+
+
+def free_name(base: Path) -> Path:
+    """The first of base, base-2, base-3, ... that is not there."""
+    path, number = base, 1
+    while path.exists():
+        number += 1
+        path = base.with_name(f"{base.name}-{number}")
+    return path
+
+
+def print_numbers(row: Mapping[str, Any], names: Sequence[str]) -> None:
+    """What is known of these, a line each."""
+    for name in names:
+        value = row.get(name)
+        if value is None:
+            continue
+        text = f"{value:.6g}" if isinstance(value, float) else json.dumps(value)
+        print(f"  {name.replace('_', ' ')}: {text}")

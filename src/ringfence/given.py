@@ -1,0 +1,224 @@
+"""Worlds and demonstrations as people give them in Python: words, files, functions, arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ringfence.demos.logs import Log, read_minari
+from ringfence.errors import InvalidInput
+from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
+from ringfence.runs import config as configs
+from ringfence.runs.config import Config, build
+from ringfence.runs.gather import Logged, complete, split
+from ringfence.worlds.base import World
+from ringfence.worlds.finite import FiniteTask
+from ringfence.worlds.gym import FeatureConfig, GymTask
+from ringfence.worlds.named import find
+
+Document = dict[str, Any]
+
+
+def world_document(world: Any, features: Any, steps: int | None) -> tuple[Document, World | None]:
+    if isinstance(world, str | Path) and str(world).endswith(".toml"):
+        return configs.read_user(Path(world)), None
+    return describe(world, features, steps)
+
+
+def describe(world: Any, features: Any, steps: int | None) -> tuple[Document, World | None]:
+    """A world as the document of a configuration; and itself, where no document can describe it."""
+    if isinstance(world, str | Path):
+        table = configs.world_table(str(world))
+        if table["kind"] == "gym":
+            table |= gym_features(features) | ({} if steps is None else {"steps": steps})
+        return {"world": table}, None
+    if callable(world) and not hasattr(world, "tasks"):
+        world = {getattr(world, "__name__", "task"): world}
+    if isinstance(world, Mapping) and "kind" in world:
+        return {"world": dict(world)}, None
+    if isinstance(world, Mapping):
+        return describe_makers(world, features, steps)
+    if features is not None or steps is not None:
+        raise InvalidInput("features and steps are for environments; this world has its own")
+    if (settings := getattr(world, "settings", None)) is not None:
+        return {"world": asdict(settings)}, None
+    text = f"{type(world).__name__} {world.name!r}"
+    return {"world": {"kind": "python", "description": text}}, world
+
+
+def describe_makers(
+    makers: Mapping[str, Any], features: Any, steps: int | None
+) -> tuple[Document, World | None]:
+    """Functions that make environments, by task name: by their names where they have one."""
+    if features is None:
+        raise InvalidInput(
+            "say what the constraint may be about: features=['speed:m/s'] (keys of info), "
+            "features={'x': 0} (columns of the observation)"
+        )
+    names = {task: name_of(maker) for task, maker in makers.items()}
+    declared = gym_features(features)
+    if len(makers) == 1 and not callable(features) and all(names.values()):
+        (task,) = makers
+        table = {"kind": "gym", "env": names[task], "tasks": [{"name": task}], **declared}
+        return {"world": table | ({} if steps is None else {"steps": steps})}, None
+    from ringfence.worlds.python import environments
+
+    known = [build("features", f, FeatureConfig) for f in declared["features"]]
+    functions = {t: m if callable(m) else _found(str(m)) for t, m in makers.items()}
+    sources: Any = {f.name: f.source() for f in known}
+    if isinstance(features, Mapping) and callable(features.get("function")):
+        sources = features["function"]
+    made = environments(functions, [Feature(f.name, f.unit) for f in known], sources, steps)
+    text = f"functions that make environments: {', '.join(makers)}"
+    return {"world": {"kind": "python", "description": text}}, made
+
+
+def _found(name: str) -> Callable[..., Any]:
+    if ":" in name:
+        return find(name)
+    import gymnasium
+
+    return lambda: gymnasium.make(name, max_episode_steps=-1)
+
+
+def name_of(maker: Any) -> str | None:
+    """ "module:function", if that finds it again in another process."""
+    if isinstance(maker, str):
+        return maker
+    module, name = getattr(maker, "__module__", ""), getattr(maker, "__qualname__", "")
+    if module in ("", "__main__", "builtins") or not name.isidentifier():
+        return None
+    try:
+        same = getattr(import_module(module), name) is maker
+    except (ImportError, AttributeError):
+        return None
+    return f"{module}:{name}" if same else None
+
+
+def gym_features(features: Any) -> Document:
+    """Declared features as [world] has them: "name[:unit]" or "name[:unit]=column" or a mapping."""
+    if features is None:
+        return {}
+    if isinstance(features, Mapping) and "names" in features:
+        features = features["names"]
+    if isinstance(features, Mapping):
+        pairs = [(str(name), place) for name, place in features.items()]
+    else:
+        pairs = [(text.partition("=")[0], text.partition("=")[2] or None) for text in features]
+    declared: list[Document] = []
+    for text, place in pairs:
+        name, _, unit = text.partition(":")
+        entry: Document = {"name": name, "unit": unit or "1"}
+        if isinstance(place, int) or (isinstance(place, str) and place.isdecimal()):
+            entry["column"] = int(place)
+        elif place is not None:
+            entry["info"] = place
+        declared.append(entry)
+    return {"features": declared}
+
+
+def as_demonstrations(given: Any, world: World, config: Config) -> Demonstrations | None:
+    """What was given, as demonstrations; None: the configuration names where they are."""
+    if given is None or isinstance(given, Demonstrations):
+        return given
+    if (isinstance(given, Mapping) and "actions" in given) or isinstance(given, Sequence):
+        given = {world.tasks[0].name: given}
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"demonstrations are a folder, Demonstrations, or by task name episodes, arrays or "
+            f"Minari datasets; got {type(given).__name__}"
+        )
+    tasks, made = {task.name: task for task in world.tasks}, []
+    for name, episodes in given.items():
+        if name not in tasks:
+            raise InvalidInput(f"task {name!r}: this world has {', '.join(tasks)}")
+        made.append(task_demos(tasks[name], episodes, config.demos.heldout))
+    return Demonstrations(tuple(made), world.features, {"from": "Python"})
+
+
+def task_demos(task: Any, given: Any, share: float) -> TaskDemos:
+    """One task's episodes, the last `share` of them held out."""
+    if isinstance(given, TaskDemos):
+        return given
+    if hasattr(given, "iterate_episodes"):  # a Minari dataset
+        episodes: list[Any] = read_minari(task.name, given)
+    else:
+        episodes = [given] if isinstance(given, Mapping) else list(given)
+    logs = [as_log(task, n, episode) for n, episode in enumerate(episodes)]
+    if isinstance(task, FiniteTask):
+        done = [as_path(task, log) for log in logs]
+        held = max(1, round(share * len(done)))
+        if len(done) <= held:
+            raise InvalidInput(
+                f"task {task.name!r}: {len(done)} episodes; at least 2 are needed, one to learn "
+                "from and one held out"
+            )
+        return TaskDemos(task.name, tuple(done[:-held]), tuple(done[-held:]))
+    logged: Logged = split(task, logs, share)
+    if not isinstance(task, GymTask):
+        train, heldout = (tuple(as_trajectory(x) for x in side)
+                          for side in (logged.train, logged.heldout))  # fmt: skip
+        return TaskDemos(task.name, train, heldout)
+    return complete(logged, deterministic=True)[0]
+
+
+def as_log(task: Any, n: int, episode: Any) -> Log:
+    """An episode as somebody recorded it: a Log, a Trajectory, or a mapping of arrays."""
+    label = f"task {task.name!r}, episode {n}"
+    if isinstance(episode, Log):
+        return episode
+    if isinstance(episode, Trajectory):
+        t = episode
+        return Log(
+            label, t.observations, t.actions, t.rewards, t.features, {}, t.terminated, t.seed
+        )
+    if not isinstance(episode, Mapping):
+        raise InvalidInput(f"{label}: a {type(episode).__name__}; give a mapping of arrays")
+    for name in ("observations", "actions"):
+        if name not in episode:
+            there = ", ".join(map(str, episode)) or "nothing"
+            raise InvalidInput(f"{label}: no {name!r}; it has {there}")
+    observations, actions = (_columns(episode[name]) for name in ("observations", "actions"))
+    given = {name: episode.get(name) for name in ("rewards", "features")}
+    arrays = {k: None if v is None else np.asarray(v, np.float64) for k, v in given.items()}
+    infos = {str(k): np.asarray(v) for k, v in dict(episode.get("infos", {})).items()}
+    ended = bool(episode.get("terminated", False))
+    features = arrays["features"]
+    features = features[:, None] if features is not None and features.ndim == 1 else features
+    return Log(label, observations, actions, arrays["rewards"], features, infos, ended,
+               episode.get("seed"))  # fmt: skip
+
+
+def _columns(values: Any) -> Any:
+    array = np.asarray(values, np.float64)
+    return array[:, None] if array.ndim == 1 else array
+
+
+def as_trajectory(log: Log) -> Trajectory:
+    if log.rewards is None or log.features is None:
+        raise InvalidInput(f"{log.label}: rewards and features are needed here")
+    return Trajectory(log.observations, log.actions, log.rewards, log.features, log.terminated,
+                      log.seed)  # fmt: skip
+
+
+def as_path(task: FiniteTask, log: Log) -> Trajectory:
+    """Of a finite world states and actions say it all: rewards and features are the task's."""
+    states, actions = (np.asarray(x)[:, 0] for x in (log.observations, log.actions))
+    S, A = task.mdp.reward.shape
+    for name, values, count in (("state", states, S), ("action", actions, A)):
+        whole = (values == np.floor(values)) & (values >= 0) & (values < count)
+        if not whole.all():
+            at = int(np.flatnonzero(~whole)[0])
+            raise InvalidInput(f"{log.label}: {name} {values[at]:g} at step {at} is none of 0 to "
+                               f"{count - 1}")  # fmt: skip
+    s, a = states[:-1].astype(int), actions.astype(int)
+    if len(s) != len(a):
+        raise InvalidInput(f"{log.label}: {len(states)} states need {len(states) - 1} actions")
+    rewards = task.mdp.reward[s, a] if log.rewards is None else log.rewards
+    features = task.phi[s, a] if log.features is None else log.features
+    return Trajectory(log.observations, log.actions, rewards, features, log.terminated, log.seed)

@@ -1,0 +1,67 @@
+"""The player that says what demonstrations testify to under a stated budget.
+
+Among the constraints of the class under which every task's experts stay within the budget, the one
+that costs the learners most. For a threshold that is the tightest one that leaves the experts
+their budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ringfence.constraints.linear import LinearConstraint
+from ringfence.constraints.template import Template
+from ringfence.errors import InvalidInput
+from ringfence.objects import Behaviour
+from ringfence.players.base import Ground, History, payoff
+from ringfence.players.search import best_within
+
+
+@dataclass(frozen=True)
+class Config:
+    """expert_budget: the cost that an expert's episode may have had under the constraint."""
+
+    kind: Literal["payoff"] = "payoff"
+    expert_budget: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.expert_budget < np.inf:
+            raise InvalidInput(f"the experts' budget must be at least 0, got {self.expert_budget}")
+
+
+def make(config: Config, ground: Ground) -> PayoffPlayer:
+    if ground.family.template is None:
+        raise InvalidInput(
+            f"[player] kind payoff is for inequalities such as 'speed <= ?'; for the class "
+            f"{ground.family.text!r} use regression"
+        )
+    return PayoffPlayer(ground.family.template, ground.T, config.expert_budget)
+
+
+@dataclass(frozen=True)
+class PayoffPlayer:
+    """max_c sum_j J(pi_j, c) over {c in class : J(pi_E^k, c) <= budget for all k}."""
+
+    template: Template
+    T: float
+    budget: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.budget < np.inf:
+            raise InvalidInput(f"the experts' budget must be at least 0, got {self.budget}")
+
+    def initial(self) -> LinearConstraint:
+        return self.template.none()
+
+    def update(self, experts: Sequence[Behaviour], history: History) -> LinearConstraint:
+        learners = [pi for iteration in history for pi in iteration]
+        theta = best_within(self.template, experts, learners, self.budget)
+        return self.template.constraint(theta)
+
+    def best_payoff(self, experts: Sequence[Behaviour], learners: Sequence[Behaviour]) -> float:
+        theta = best_within(self.template, experts, learners, self.budget)
+        return payoff(self.template.constraint(theta), experts, learners, self.T)

@@ -1,0 +1,220 @@
+"""The paper's constraint player: least squares to labels +1 (learner) and -1 (expert).
+
+Learners and experts have the same total weight, over all iterations so far (the paper's code draws
+its batches so). Over tables the fit is, per cell, (L - E) / (L + E) with the shares L and E of
+learner and expert visits there. Over a template, raw = fixed + theta . psi, it is
+
+    theta = argmin sum_n w_n (fixed_n + theta . psi_n - label_n)^2;
+
+for "speed <= ?" that is (mean expert + mean learner) / 2. Networks: players/network.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import nnls
+
+from ringfence.constraints.classes import ConstraintClass, LinearClass, TableClass, with_constant
+from ringfence.constraints.linear import LinearConstraint
+from ringfence.constraints.table import TableConstraint
+from ringfence.constraints.template import Template
+from ringfence.errors import InvalidInput
+from ringfence.objects import Array, Behaviour, Constraint
+from ringfence.players.base import ConstraintPlayer, Ground, History, payoff, payoff_gradient
+
+#: A cell is forbidden where the regression's fit exceeds this (the paper's threshold).
+FORBIDDEN_FIT = 0.5
+
+
+@dataclass(frozen=True)
+class NetworkFit:
+    """How a network is fitted (players/network.py says what each does).
+
+    stream: its random numbers come from (run's seed, *stream).
+    """
+
+    hidden: tuple[int, ...] = (128, 128)
+    learning_rate: float = 3e-4
+    final_rate: float = 1.0
+    steps: int = 5_000
+    batch: int = 256
+    penalty: float = 3.0
+    spread: float | None = None
+    stream: tuple[int, ...] = (50,)
+
+
+@dataclass(frozen=True)
+class Config:
+    """restricted: only constraints under which the experts are safe (Algorithm 3).
+
+    weighted: the learners' data weighted by their multipliers. tolerance: what an expert's episode
+    may cost under a network (None: 0 in the multi-task game, no bound else).
+    """
+
+    kind: Literal["regression"] = "regression"
+    restricted: bool = True
+    weighted: bool = False
+    tolerance: float | None = None
+    network: NetworkFit = field(default_factory=NetworkFit)
+
+
+def make(config: Config, ground: Ground) -> ConstraintPlayer:
+    family = ground.family
+    if config.tolerance is not None and not family.is_network:
+        raise InvalidInput("[player] tolerance is for the class 'mlp'; payoff has expert_budget")
+    if family.convex is not None:
+        F_c = family.convex.restricted(ground.experts) if config.restricted else family.convex
+        return Regression(F_c, ground.T)
+    if family.template is not None:
+        if ground.multi_task and config.restricted:
+            raise InvalidInput(
+                "mt-icl needs a class under which the experts are safe: use player payoff, or the "
+                "class 'mlp' with a tolerance"
+            )
+        return TemplateRegression(family.template, ground.T)
+    from ringfence.players.network import MLPRegression  # needs JAX
+
+    tolerance = 0.0 if ground.multi_task and config.tolerance is None else config.tolerance
+    settings = asdict(config.network)
+    return MLPRegression(
+        family.features,
+        ground.T,
+        (ground.seed, *settings.pop("stream")),
+        used=family.on or None,
+        tolerance=tolerance if config.restricted else None,
+        **settings,
+    )
+
+
+@dataclass(frozen=True)
+class Regression:
+    """The paper's practical player: least squares to labels +1 (learner) and -1 (expert).
+
+    Learners and experts have the same total weight, over all iterations so far (the paper's
+    code draws its batches so). A table's fit is, per cell, (L - E) / (L + E) with the shares
+    L and E of learner and expert visits there; a cell is forbidden where the fit exceeds the
+    paper's threshold. A linear fit is activated by log(1 + relu). In the restricted class
+    the same loss is minimised subject to the restriction.
+    """
+
+    F_c: ConstraintClass
+    T: float
+
+    def initial(self) -> Constraint:
+        if isinstance(self.F_c, TableClass):
+            return TableConstraint(self.F_c.features, np.zeros(self.F_c.shape))
+        return LinearConstraint(self.F_c.features, np.zeros(len(self.F_c.features)), 0.0)
+
+    def update(self, experts: Sequence[Behaviour], history: History) -> Constraint:
+        learners = [pi for iteration in history for pi in iteration]
+        if isinstance(self.F_c, TableClass):
+            return self._table(self.F_c, experts, learners)
+        return self._linear(self.F_c, experts, learners)
+
+    def _table(
+        self, F_c: TableClass, experts: Sequence[Behaviour], learners: Sequence[Behaviour]
+    ) -> TableConstraint:
+        E, L = (
+            np.sum([F_c.moments(pi) for pi in group], axis=0) / sum(pi.length for pi in group)
+            for group in (experts, learners)
+        )
+        seen = L + E > 0
+        fit = np.divide(L - E, L + E, out=np.zeros_like(L), where=seen)
+        return F_c.constraint(F_c.project((fit > FORBIDDEN_FIT).astype(float)))
+
+    def _linear(
+        self, F_c: LinearClass, experts: Sequence[Behaviour], learners: Sequence[Behaviour]
+    ) -> LinearConstraint:
+        E, L = (
+            np.concatenate([pi.visits for pi in group]) / sum(pi.length for pi in group)
+            for group in (experts, learners)
+        )
+        psi = with_constant(np.concatenate([pi.features for pi in (*experts, *learners)]))
+        label = np.concatenate([-np.ones(len(E)), np.ones(len(L))])
+        root = np.sqrt(np.concatenate([E, L]))
+        theta = least_squares_under(root[:, None] * psi, root * label, F_c.rows)
+        return LinearConstraint(F_c.features, theta[:-1], -float(theta[-1]))
+
+    def best_payoff(self, experts: Sequence[Behaviour], learners: Sequence[Behaviour]) -> float:
+        g = payoff_gradient(self.F_c, experts, learners, self.T)
+        return float(g @ self.F_c.maximise(g))
+
+
+@dataclass(frozen=True)
+class TemplateRegression:
+    """The paper's player. T: an episode's length, in which the payoff is measured."""
+
+    template: Template
+    T: float
+    #: What was done before the game, under no constraint of it, would hold its mean back (a fifth
+    #: of the error after 20 iterations).
+    forgets_first: bool = True
+
+    def initial(self) -> LinearConstraint:
+        return self.template.none()
+
+    def update(self, experts: Sequence[Behaviour], history: History) -> LinearConstraint:
+        learners = [pi for iteration in history for pi in iteration]
+        return self.template.constraint(regress(self.template, experts, learners))
+
+    def best_payoff(self, experts: Sequence[Behaviour], learners: Sequence[Behaviour]) -> float:
+        """The payoff of the constraint that the regression finds against these learners alone."""
+        return payoff(self.update(experts, [learners]), experts, learners, self.T)
+
+
+def regress(
+    template: Template, experts: Sequence[Behaviour], learners: Sequence[Behaviour]
+) -> Array:
+    """The least-squares parameters [k], from the normal equations in scaled coordinates."""
+    E, L = moments(template, experts), moments(template, learners)
+    # sum w psi psi^T theta = sum w psi (label - fixed), experts and learners of weight 1 each.
+    return solve_normal(E[0] + L[0], L[1] - E[1] - E[2] - L[2])
+
+
+def moments(template: Template, group: Sequence[Behaviour]) -> tuple[Array, Array, Array]:
+    """Means over a group's steps of psi psi^T [k, k], psi [k] and psi * fixed [k]."""
+    total = sum(pi.length for pi in group)
+    if not total > 0:
+        raise InvalidInput("the regression needs experts and learners that took at least a step")
+    k = len(template.names)
+    second, first, cross = np.zeros((k, k)), np.zeros(k), np.zeros(k)
+    for pi in group:
+        psi, w = template.psi(pi.features), pi.visits / total
+        second += (w[:, None] * psi).T @ psi
+        first += w @ psi
+        cross += (w * template.fixed(pi.features)) @ psi
+    return second, first, cross
+
+
+def solve_normal(A: Array, b: Array) -> Array:
+    """A x = b for a positive semi-definite A; directions without data keep x = 0."""
+    scale = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    x = np.linalg.lstsq(A / np.outer(scale, scale), b / scale, rcond=1e-12)[0]
+    return np.asarray(x / scale)
+
+
+def least_squares_under(A: Array, b: Array, rows: Array | None) -> Array:
+    """argmin ||A x - b|| subject to rows @ x <= 0 (Lawson and Hanson's LSI, by NNLS).
+
+    With A = U S V^T the problem is to find the shortest z = S V^T x - U^T b in a polyhedron, whose
+    dual is non-negative least squares. Directions in which A has no data keep x = 0.
+    """
+    U, S, Vt = np.linalg.svd(A, full_matrices=False)
+    keep = 1e-10 * S[0] < S
+    U, S, Vt = U[:, keep], S[keep], Vt[keep]
+    target = U.T @ b
+    if rows is None:
+        return np.asarray(Vt.T @ (target / S))
+    G = -rows @ Vt.T / S
+    h = -G @ target
+    E = np.vstack([G.T, h])
+    f = np.zeros(len(E))
+    f[-1] = 1.0
+    y, _ = nnls(E, f, maxiter=100 * E.shape[1])
+    residual = E @ y - f
+    z = -residual[:-1] / residual[-1]
+    return np.asarray(Vt.T @ ((z + target) / S))

@@ -1,0 +1,348 @@
+"""Where solves run: in this process or in worker processes. Either way the ledger has the result.
+
+A backend takes a `Job` and gives a future of the files of its ledger entry. To a worker a job is
+bytes of our own files (JSON, safetensors) for one named function, `work`; what comes back are bytes
+of files, too. Only the driver writes the ledger.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import multiprocessing
+import shutil
+import threading
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import safetensors.numpy
+
+from ringfence import errors
+from ringfence.compilation import keep_compiled
+from ringfence.constraints import files as constraint_files
+from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
+from ringfence.objects import Problem, Solution
+from ringfence.runs.config import make_solver, make_world, tagged
+from ringfence.runs.ledger import Ledger, arrays_bytes, key_hash, to_files, usual_key
+from ringfence.solvers.base import Report, Solver
+from ringfence.worlds.base import World
+
+Files = Mapping[str, bytes]
+#: Solve a problem; the same without a constraint; only watch what the policy `start` does.
+Role = Literal["solve", "free", "watch"]
+#: How often a solve whose worker died is begun again.
+MOST_DEATHS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One solve. world, solver: their settings; key: all that determines the solution."""
+
+    world: Any
+    solver: Any
+    role: Role
+    problem: Problem
+    key: Mapping[str, Any]
+    checkpoint: Path | None
+    report: Report
+
+    @property
+    def name(self) -> str:
+        return key_hash(self.key)
+
+
+class Backend(Protocol):
+    def submit(self, job: Job) -> Future[Files]: ...
+
+    def close(self) -> None: ...
+
+
+def make_backend(workers: int, solver: Solver) -> Backend:
+    if workers < 1:
+        raise InvalidInput(f"--workers must be at least 1, got {workers}")
+    return Here(solver) if workers == 1 else Workers(workers)
+
+
+def in_role(solver: Solver, role: Role) -> Solver:
+    return {"solve": lambda: solver, "free": solver.free, "watch": solver.watch}[role]()
+
+
+class Here:
+    """This process: as many solves at once as their solver takes."""
+
+    def __init__(self, solver: Solver) -> None:
+        self._solver = solver
+        self._threads = ThreadPoolExecutor(solver.at_once) if solver.at_once > 1 else None
+
+    def submit(self, job: Job) -> Future[Files]:
+        if self._threads is not None:
+            return self._threads.submit(self._solve, job)
+        done: Future[Files] = Future()
+        try:
+            done.set_result(self._solve(job))
+        except RingfenceError as problem:
+            done.set_exception(problem)
+        return done
+
+    def _solve(self, job: Job) -> Files:
+        solution = in_role(self._solver, job.role)(job.problem, job.checkpoint, job.report)
+        return to_files(job.key, solution)
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+
+
+class Workers:
+    """Processes of this machine. One that dies takes its pool along: a new pool goes on."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers, self._lock = workers, threading.Lock()
+        self._context = multiprocessing.get_context("spawn")
+        self._records: Any = self._context.Queue()
+        self._reports: dict[str, Report] = {}
+        self._pool = self._new_pool()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _new_pool(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            self._workers, self._context, initializer=begin_work, initargs=(self._records,)
+        )
+
+    def submit(self, job: Job) -> Future[Files]:
+        done: Future[Files] = Future()
+        self._reports[job.name] = job.report
+        self._try(to_parcel(job), job, done, MOST_DEATHS)
+        return done
+
+    def _try(self, parcel: bytes, job: Job, done: Future[Files], tries: int) -> None:
+        with self._lock:
+            pool = self._pool
+            try:
+                inner = pool.submit(work, parcel)
+            except BrokenProcessPool:
+                self._pool = self._new_pool()
+                inner = self._pool.submit(work, parcel)
+
+        def on_done(answer: Future[bytes]) -> None:
+            if answer.cancelled():
+                done.cancel()
+                return
+            problem = answer.exception()
+            if isinstance(problem, BrokenProcessPool) and tries > 1:
+                with self._lock:
+                    if self._pool is pool:
+                        self._pool = self._new_pool()
+                self._try(parcel, job, done, tries - 1)
+            elif isinstance(problem, BrokenProcessPool):
+                done.set_exception(
+                    SolverFailed(
+                        f"{MOST_DEATHS} worker processes died over {job.problem.task.name!r} (out "
+                        "of memory?); what was solved is kept, go on with 'ringfence resume'"
+                    )
+                )
+            elif problem is not None:
+                done.set_exception(problem)
+            else:
+                _settle(done, unpack(answer.result()))
+
+        inner.add_done_callback(on_done)
+
+    def _listen(self) -> None:
+        while (message := self._records.get()) is not None:
+            name, record = message
+            self._reports[name](record)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._records.put(None)
+        self._listener.join()
+
+
+def _settle(done: Future[Files], files: Files) -> None:
+    """A worker's answer: the files of a solution, or what went wrong."""
+    if "error.json" not in files:
+        done.set_result(files)
+        return
+    error = json.loads(files["error.json"])
+    kind = getattr(errors, error["kind"], SolverFailed)
+    done.set_exception(kind(error["message"]))
+
+
+# A worker's side ---------------------------------------------------------------------------------
+
+_records: Any = None
+
+
+def begin_work(records: Any) -> None:
+    """What a worker process does first. records: the queue that it tells of its progress."""
+    global _records
+    _records = records
+    keep_compiled()
+
+
+def work(parcel: bytes) -> bytes:
+    """Solve the job of a parcel; a parcel of its files, or of an error, comes back."""
+    files = unpack(parcel)
+    order = json.loads(files["order.json"])
+    try:
+        solver = make_solver(tagged("worker", "solver", order["solver"]))
+        problem = Problem(
+            task=_task(_world(json.dumps(order["world"])), order["task"]),
+            constraint=constraint_files.from_bytes(files),
+            delta=float.fromhex(order["delta"]),
+            start=safetensors.numpy.load(files["start"]) if "start" in files else None,
+            seed=tuple(order["seed"]),
+            stop_reward=order["stop_reward"],
+            states=safetensors.numpy.load(files["states"])["states"] if "states" in files else None,
+            drop_failed=order["drop_failed"],
+        )
+        checkpoint = None if order["checkpoint"] is None else Path(order["checkpoint"])
+        name = key_hash(order["key"])
+        solution = in_role(solver, order["role"])(
+            problem, checkpoint, lambda record: _records.put((name, record))
+        )
+        return pack(to_files(order["key"], solution))
+    except RingfenceError as problem_error:
+        error = {"kind": type(problem_error).__name__, "message": str(problem_error)}
+        return pack({"error.json": json.dumps(error).encode()})
+
+
+@cache
+def _world(settings: str) -> World:
+    return make_world(tagged("worker", "world", json.loads(settings)))
+
+
+def _task(world: World, name: str) -> Any:
+    for task in world.tasks:
+        if task.name == name:
+            return task
+    raise InvalidInput(f"task {name!r} is not one of the world's: it can't be solved by workers")
+
+
+def to_parcel(job: Job) -> bytes:
+    """All that a worker needs to know, as files."""
+    problem = job.problem
+    order = {
+        "world": asdict(job.world),
+        "solver": asdict(job.solver),
+        "role": job.role,
+        "key": job.key,
+        "task": problem.task.name,
+        "delta": problem.delta.hex(),
+        "seed": list(problem.seed),
+        "stop_reward": problem.stop_reward,
+        "drop_failed": problem.drop_failed,
+        "checkpoint": None if job.checkpoint is None else str(job.checkpoint.absolute()),
+    }
+    files = {
+        "order.json": json.dumps(order).encode(),
+        **constraint_files.to_bytes(problem.constraint, problem.delta, {}),
+    }
+    if problem.start is not None:
+        files["start"] = arrays_bytes(problem.start)
+    if problem.states is not None:
+        files["states"] = arrays_bytes({"states": problem.states})
+    return pack(files)
+
+
+def pack(files: Files) -> bytes:
+    """Files as one parcel of bytes (a zip archive, not compressed)."""
+    parcel = io.BytesIO()
+    with zipfile.ZipFile(parcel, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return parcel.getvalue()
+
+
+def unpack(parcel: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(parcel)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+# Through the ledger ------------------------------------------------------------------------------
+
+OnRecord = Callable[[Problem, dict[str, Any]], None]
+OnSolved = Callable[[Problem, str, bool], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Solves:
+    """A run's solves: out of its ledger, or by the backend into it.
+
+    on_record(problem, record): progress inside a solve; on_solved(problem, ledger name, was it
+    there already): as results come in.
+    """
+
+    run: Path
+    world: Any
+    settings: Any
+    solver: Solver
+    backend: Backend
+    on_record: OnRecord
+    on_solved: OnSolved
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.run / "ledger")
+
+    def __call__(self, problems: Sequence[Problem], role: Role = "solve") -> list[Solution]:
+        jobs = [self.job(problem, role) for problem in problems]
+        futures: dict[Future[Files], Job] = {}
+        there: set[str] = set()
+        for job in jobs:
+            known = self.ledger.get(job.name) is not None
+            if known or job.name in there:
+                self.on_solved(job.problem, job.name, known)
+            else:
+                there.add(job.name)
+                future = self.backend.submit(job)
+                futures[future] = job
+                if future.done():  # in this process, one after the other
+                    self._finish(future, job)
+        for future in as_completed(futures):
+            self._finish(future, futures[future])
+        return [self._finished(job.name) for job in jobs]
+
+    def job(self, problem: Problem, role: Role) -> Job:
+        usual = usual_key(self.world, self.settings, problem)
+        if role != "solve":
+            usual["role"] = role
+        key = in_role(self.solver, role).key(problem, usual)
+        checkpoint = self.run / "checkpoints" / key_hash(key)
+        return Job(
+            self.world,
+            self.settings,
+            role,
+            problem,
+            key,
+            checkpoint,
+            lambda record: self.on_record(problem, record),
+        )
+
+    def _finish(self, future: Future[Files], job: Job) -> None:
+        """Put what was solved into the ledger; an error says where it came up."""
+        if (self.ledger.root / job.name).is_dir():
+            return
+        try:
+            files = future.result()
+        except RingfenceError as error:
+            of_game = len(job.problem.seed) > 1  # a transfer's solve is of no iteration
+            where = f"iteration {job.problem.seed[1]}, " * of_game + job.problem.task.name
+            raise type(error)(f"{where}: {error}") from error
+        self.ledger.put(job.name, files)
+        shutil.rmtree(self.run / "checkpoints" / job.name, ignore_errors=True)
+        self.on_solved(job.problem, job.name, False)
+
+    def _finished(self, name: str) -> Solution:
+        solution = self.ledger.get(name)
+        if solution is None:
+            raise SolverFailed(f"{self.ledger.root / name}: it was solved, but it isn't there")
+        return solution

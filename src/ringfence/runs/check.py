@@ -1,0 +1,169 @@
+"""All that can be said of a configuration and its demonstrations before anything is trained.
+
+`examine` gathers the demonstrations, completed where they are logs, with what every check found.
+An error makes them unusable; the checks after it are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ringfence.analysis.saturation import CONVENTION, coverage, saturation, standing_apart
+from ringfence.constraints.family import Family
+from ringfence.demos import checks, dataset
+from ringfence.errors import InvalidInput
+from ringfence.objects import Demonstrations, Finding, Task, TaskDemos
+from ringfence.runs import driver
+from ringfence.runs.config import Config, make_world
+from ringfence.runs.demonstrated import Demonstrated
+from ringfence.runs.gather import complete, gather
+from ringfence.runs.summary import versions
+from ringfence.worlds.base import World
+from ringfence.worlds.continuous import is_continuous
+from ringfence.worlds.gym import GymTask
+from ringfence.worlds.sim.replay import Replay, first_difference, trial
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """demos: None where an error was found."""
+
+    demos: Demonstrations | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.severity == "error")
+
+
+def examine(
+    config: Config,
+    base: Path,
+    demos: Demonstrations | None = None,
+    world: World | None = None,
+) -> Examined:
+    """base: the folder from which the configuration's paths are seen; demos: where they are there
+    already; world: where no configuration can describe it."""
+    findings: list[Finding] = []
+    try:
+        demos = _examine(config, base, demos, world or make_world(config.world), findings)
+    except InvalidInput as problem:
+        findings.append(Finding("error", "configuration or data", str(problem)))
+        return Examined(None, tuple(findings))
+    wrong = any(f.severity == "error" for f in findings)
+    return Examined(None if wrong else demos, tuple(findings))
+
+
+def _examine(
+    config: Config,
+    base: Path,
+    demos: Demonstrations | None,
+    world: World,
+    findings: list[Finding],
+) -> Demonstrations:
+    simulated = all(isinstance(task, GymTask) for task in world.tasks)
+    deterministic = environments(world.tasks, findings) if simulated else False
+    if demos is None:
+        demos = read(config, base, world, deterministic, findings)
+    found = world.check(demos)
+    findings += [f for f in found if f.severity == "error"]
+    if any(f.severity == "error" for f in found):
+        return demos
+    pieces = driver.check(config, demos, world)
+    findings.append(Finding("ok", "demonstrations", _counts(demos)))
+    findings += [f for f in found if f.severity != "error"]
+    findings += checks.check(demos)
+    if is_continuous(world.tasks[0]):
+        findings += of_the_class(config, pieces.family, pieces.shown)
+    return demos
+
+
+def read(
+    config: Config, base: Path, world: World, deterministic: bool, findings: list[Finding]
+) -> Demonstrations:
+    """Demonstrations of our own format, or logs completed by what the environment says."""
+    if not all(isinstance(task, GymTask) for task in world.tasks):
+        return dataset.load(base / config.demos.path)
+    made: list[TaskDemos] = []
+    for logged in gather(config.demos, base, world.tasks):  # type: ignore[arg-type]
+        task_demos, found = complete(logged, deterministic)
+        made.append(task_demos)
+        findings += found
+    d = config.demos
+    provenance = {"from": d.paths or d.path, "versions": versions(world)}
+    return Demonstrations(tuple(made), world.features, provenance)  # type: ignore[arg-type]
+
+
+def _counts(demos: Demonstrations) -> str:
+    parts = [f"{d.task} {len(d.train)} + {len(d.heldout)} held out" for d in demos.tasks]
+    return f"shapes and numbers are in order: {', '.join(parts)}"
+
+
+# The environments --------------------------------------------------------------------------------
+
+
+def environments(tasks: Sequence[Task], findings: list[Finding]) -> bool:
+    """Try each task for some steps; are they deterministic?"""
+    tried, same = [], True
+    for task in tasks:
+        assert isinstance(task, GymTask)
+        one, two = trial(task), trial(task)
+        tried.append(one)
+        same &= _same(one, two)
+        o, a, names = task.observation_dim, len(task.action_low), _names(task)
+        word = f"{o} observations, {a} actions, {task.horizon} steps; features {names}"
+        findings.append(Finding("ok", f"environment of {task.name!r}", word))
+    if not same:
+        word = "the same seed and actions give different steps: not deterministic"
+        findings.append(Finding("note", "environment", word))
+    elif len(tasks) > 1:
+        shared_dynamics(tasks, tried)
+        word = f"{len(tasks)} tasks take the same steps from the same seed and actions"
+        findings.append(Finding("ok", "dynamics", word))
+    return same
+
+
+def _same(one: Replay, two: Replay) -> bool:
+    same = len(one) == len(two) and one.terminated == two.terminated
+    return same and first_difference(one.observations, two.observations) is None
+
+
+def _names(task: Task) -> str:
+    return ", ".join(f"{f.name} ({f.unit})" for f in task.features)
+
+
+def shared_dynamics(tasks: Sequence[Task], tried: Sequence[Replay]) -> None:
+    """Tasks of one world differ in their rewards only."""
+    for task, own in zip(tasks[1:], tried[1:], strict=True):
+        at = first_difference(own.observations, tried[0].observations)
+        if at is not None:
+            raise InvalidInput(
+                f"tasks {tasks[0].name!r} and {task.name!r} don't share their dynamics: from the "
+                f"same seed and actions observation {at} differs; a shared constraint needs one "
+                "world, so let tasks differ in their rewards only"
+            )
+
+
+# The demonstrations ------------------------------------------------------------------------------
+
+
+def of_the_class(config: Config, family: Family, shown: Demonstrated) -> list[Finding]:
+    """What the demonstrations say to the class of constraints: coverage, outliers, saturation."""
+    features, every = family.features, shown.demos
+    columns = [n for n, f in enumerate(features) if f.name in family.used]
+    points = np.concatenate([t.features for d in every for t in d.train])
+    found = coverage(points[:, columns], [features[n] for n in columns])
+    template = family.template
+    if template is None or len(template.names) != 1:
+        word = "not checked: the criterion is for classes with one unknown, such as 'speed <= ?'"
+        return [*found, Finding("note", "saturation", word)]
+    stated = getattr(config.player, "expert_budget", None)
+    horizon = shown.tasks[0].horizon or 1
+    budget = CONVENTION * horizon if stated is None else stated
+    labelled = [(f"{d.task}, {n}", t) for d in every for n, t in enumerate(d.train)]
+    found += standing_apart(template, labelled, budget)
+    return found + [saturation(template, d.task, d.train, budget) for d in every]

@@ -1,0 +1,413 @@
+"""The driver of a run, for every world: plays the game, stores what happens, and adds what only it
+may know.
+
+    check -> open -> game.play (solves through the ledger) -> a row per record -> select
+          -> analyses -> summary.json
+
+Learning and selection get tasks, demonstrations and players. The world's truth is touched in one
+way, through `runs/summary.py`, after the learning step, to add columns to the report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ringfence.analysis import evidence as evidences
+from ringfence.analysis import theory
+from ringfence.analysis.budgets import curve
+from ringfence.analysis.choices import choices
+from ringfence.analysis.doubts import doubts
+from ringfence.analysis.evidence import document as evidence_json
+from ringfence.analysis.intervals import parameter_interval
+from ringfence.analysis.played import Played
+from ringfence.constraints import files as constraint_files
+from ringfence.constraints.family import Family, make_family
+from ringfence.demos.dataset import content_hash
+from ringfence.errors import InvalidInput
+from ringfence.game import Record, Rules, play
+from ringfence.objects import Constraint, Demonstrations, J, NotHere, Problem, Solution
+from ringfence.players.base import ConstraintPlayer, Ground
+from ringfence.runs import config as configs
+from ringfence.runs import folder
+from ringfence.runs.backend import Solves, make_backend
+from ringfence.runs.config import Config, make_player, make_solver, make_world
+from ringfence.runs.demonstrated import Demonstrated, evidence_groups, match, refuse_constant
+from ringfence.runs.files import read_json, remove_partials, write_file, write_folder, write_json
+from ringfence.runs.folder import Clock, Event, OnEvent, only_driver, read_demos, teller
+from ringfence.runs.opening import Opened, check_opening, no_constraint, open_game
+from ringfence.runs.summary import (
+    Reader,
+    heading,
+    heldout_columns,
+    nothing_to_learn,
+    selection_columns,
+    truth_of,
+    versions,
+)
+from ringfence.selection import select
+from ringfence.solvers.base import Solver
+from ringfence.worlds.base import World
+from ringfence.worlds.continuous import demonstrated_states
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The objects that a configuration and demonstrations amount to."""
+
+    world: World
+    shown: Demonstrated
+    family: Family
+    player: ConstraintPlayer
+    solver: Solver
+    rules: Rules
+
+
+def assemble(config: Config, demos: Demonstrations, world: World | None = None) -> Pieces:
+    """Refuses, in words, what can't be played."""
+    world = world or make_world(config.world)
+    shown = match(config, world, demos)
+    cells, game = world.cells, config.game
+    points = getattr(world.tasks[0], "points", None)
+    family = make_family(
+        game.constraint,
+        game.on,
+        world.features,
+        None if cells is None or cells.path is not None else cells.shape,
+        None if points is None else points[0],
+    )
+    ground = Ground(
+        family, episode_length(shown), shown.train, game.method == "mt-icl", game.iterations,
+        config.seed,
+    )  # fmt: skip
+    solver = make_solver(config.solver)
+    check_opening(config, solver.learns)
+    return Pieces(world, shown, family, make_player(config.player, ground), solver, rules(config))
+
+
+def episode_length(shown: Demonstrated) -> float:
+    """T, in which payoffs are measured; of discounted tasks 1 / (1 - discount)."""
+    task = shown.tasks[0]
+    if task.horizon is not None:
+        return float(task.horizon)
+    return 1.0 / (1.0 - float(task.mdp.discount))  # type: ignore[attr-defined]
+
+
+def rules(config: Config) -> Rules:
+    game = config.game
+    return Rules(
+        game.iterations,
+        game.epsilon,
+        game.method == "mt-icl",
+        game.buffer,
+        game.anneal,
+        weighted=getattr(config.player, "weighted", False),
+    )
+
+
+def create(run: Path, config: Config, demos: Demonstrations, world: World | None = None) -> None:
+    """A new run directory with its configuration and demonstrations: whole, or not at all.
+
+    world: where it is an object that the configuration can't describe.
+    """
+    folder.refuse_existing(run)
+    where = configs.Demos(
+        content_hash=content_hash(demos),
+        experts=config.demos.experts,
+        drop_failed=config.demos.drop_failed,
+    )
+    config = replace(config, demos=where)
+    check(config, demos, world)
+    folder.create(run, configs.to_toml(config), demos)
+
+
+def check(config: Config, demos: Demonstrations, world: World | None = None) -> Pieces:
+    """Refuse what can't work before anything is written."""
+    pieces = assemble(config, demos, world)
+    truth_of(config.world, pieces.world)
+    if pieces.family.convex is None:
+        refuse_constant(pieces.shown, pieces.family.used)
+    if config.player.kind == "payoff":  # is there a constraint within the budget?
+        pieces.player.update(pieces.shown.train, [pieces.shown.train])
+    start_states(config, pieces.shown)
+    return pieces
+
+
+def start_states(config: Config, shown: Demonstrated) -> dict[str, Any]:
+    """Demonstrated states where training episodes may begin, by task, if any shall."""
+    if not getattr(config.solver, "start_share", 0.0):
+        return {}
+    pairs = zip(shown.tasks, shown.demos, strict=True)
+    return {t.name: demonstrated_states(t, d.train) for t, d in pairs}  # type: ignore[arg-type]
+
+
+def stop_rewards(config: Config, shown: Demonstrated) -> dict[str, float]:
+    """What a training within its limit may stop at, by task, if it may."""
+    share = config.game.stop_share
+    if not share:
+        return {}
+    pairs = zip(shown.tasks, shown.train, strict=True)
+    # A share of a negative reward would ask for more than the experts earn.
+    return {t.name: pi.reward - (1 - share) * abs(pi.reward) for t, pi in pairs}
+
+
+def extend(run: Path, iterations: int) -> None:
+    """Let a game be played on for more iterations; what it solved it need not solve again.
+
+    It ends in the bytes of a game that was to have so many from the beginning.
+    """
+    config, done = configs.read(run / "config.toml"), run / "summary.json"
+    had = config.game.iterations
+    if done.is_file() and read_json(done)["outcome"] != "constraint":
+        raise InvalidInput(f"{run}: no constraint was needed, so there is no game to play on")
+    if iterations <= had:
+        raise InvalidInput(f"{run} has {had} iterations; to play on, --iterations must be more")
+    if config.player.kind == "ftrl":
+        raise InvalidInput(
+            f"{run}: the step size of ftrl is that of {had} iterations, so a longer game is "
+            f"another one; learn again with --iterations {iterations}"
+        )
+    command, count = re.subn(r"(--iterations) \d+", rf"\1 {iterations}", config.command)
+    if not count and ".toml" not in command:  # a file has the number itself
+        command += f" --iterations {iterations}"
+    longer = replace(config, command=command, game=replace(config.game, iterations=iterations))
+    with only_driver(run):
+        done.unlink(missing_ok=True)
+        write_file(run / "config.toml", configs.to_toml(longer).encode())
+
+
+def drive(
+    run: Path,
+    workers: int = 1,
+    on_event: OnEvent = folder.quiet,
+    world: World | None = None,
+) -> dict[str, Any]:
+    """Play a created run to its end, from wherever it was; returns the summary."""
+    config = configs.read(run / "config.toml")
+    with only_driver(run):
+        remove_partials(run)
+        return _Drive(run, config, workers, on_event, world).play()
+
+
+class _Drive:
+    """One session of a run."""
+
+    def __init__(
+        self, run: Path, config: Config, workers: int, on_event: OnEvent, world: World | None
+    ) -> None:
+        self.run, self.config = run, config
+        self.tell, self.clock = teller(run, on_event), Clock(run / "timing.json")
+        demos = read_demos(run, config.demos.content_hash)
+        self.pieces = pieces = assemble(config, demos, world)
+        self.shown, self.world = pieces.shown, pieces.world
+        self.reader = Reader(
+            self.world, pieces.family, self.shown.train, truth_of(config.world, self.world)
+        )
+        self.stop, self.states = stop_rewards(config, self.shown), start_states(config, self.shown)
+        self.names: dict[tuple[int, ...], str] = {}
+        self.first_seen: dict[str, int] = {}
+        backend = make_backend(workers, pieces.solver)
+        self.solves = Solves(
+            run, config.world, config.solver, pieces.solver, backend, self.on_record, self.on_solved
+        )
+
+    def play(self) -> dict[str, Any]:
+        try:
+            return self._play()
+        finally:
+            self.solves.backend.close()
+
+    def _play(self) -> dict[str, Any]:
+        config, shown, pieces = self.config, self.shown, self.pieces
+        self.tell(self.start_event())
+        opened = open_game(self.run, config, shown, pieces.player, self.solves, self.tell)
+        head = heading(config, self.world, self.reader, shown.names)
+        if not opened.needed:
+            assert opened.free is not None
+            return self.finish(nothing_to_learn(head, self.probe(opened.free)))
+        records: list[Record] = []
+        rows: list[dict[str, Any]] = []
+        for record in play(
+            shown.tasks,
+            shown.train,
+            self.solve_all,
+            opened.player,
+            pieces.rules,
+            config.seed,
+            opened.begin,
+        ):
+            records.append(record)
+            rows.append(self.row(records))
+            self.clock.end_iteration()
+            self.tell(
+                {"event": "iteration", "total": pieces.rules.iterations, **progress(rows[-1])}
+            )
+        self.clock.write()
+        return self.finish({**head, **self.conclude(opened, records, rows)})
+
+    def start_event(self) -> Event:
+        steps, opening = getattr(self.config.solver, "env_steps", 0), self.config.opening
+        solves = self.pieces.rules.iterations + (opening.probes or opening.first == "free")
+        return {
+            "event": "start",
+            "tasks": len(self.shown.tasks),
+            "iterations": self.pieces.rules.iterations,
+            "steps": steps * len(self.shown.tasks) * solves,
+            "each": steps,
+            "failed": sum(self.shown.failed),
+        }
+
+    def on_record(self, problem: Problem, record: dict[str, Any]) -> None:
+        i, k = problem.seed[1:3]
+        self.tell({"event": "update", "i": i, "k": k, **record})
+
+    def on_solved(self, problem: Problem, name: str, known: bool) -> None:
+        self.names[problem.seed] = name
+        i, k = problem.seed[1:3]
+        first = self.first_seen.setdefault(name, i)
+        self.clock.write()
+        event = {"event": "solved", "i": i, "k": k, "task": problem.task.name, "known": known}
+        self.tell({**event, "solved_in": first})
+
+    def solve_all(self, problems: Sequence[Problem]) -> list[Solution]:
+        i, c = problems[0].seed[1], problems[0].constraint
+        self.save(self.run / constraint_folder(i), c, i, None)
+        return self.solves(
+            [
+                replace(
+                    p,
+                    stop_reward=self.stop.get(p.task.name),
+                    states=self.states.get(p.task.name),
+                    drop_failed=self.config.demos.drop_failed,
+                )
+                for p in problems
+            ]
+        )
+
+    def row(self, records: Sequence[Record]) -> dict[str, Any]:
+        record, K = records[-1], len(self.shown.tasks)
+        ledger = [self.names[(self.config.seed, record.i, k)] for k in range(K)]
+        first = [self.first_seen[name] for name in ledger]
+        reused = [i if i < record.i else None for i in first]
+        F_c, bound = getattr(self.pieces.player, "F_c", None), None
+        if F_c is not None:
+            T = episode_length(self.shown)
+            bound = float(theory.regret(F_c, T, self.shown.train, records).bound[-1])
+        return self.reader.row(record, self.shown.names, bound, ledger, reused)
+
+    def conclude(
+        self, opened: Opened, records: list[Record], rows: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Select, analyse, store what is handed back."""
+        shown, rule = self.shown, self.config.selection.rule
+        chosen = select(records, shown.heldout, rule, shown.everyone)
+        played = Played(
+            self.pieces.family, opened.player, self.pieces.rules.weighted, shown.demos, shown.train,
+            shown.heldout, records, rows, chosen, evidence_groups(shown, self.world),
+            self.world.cells, self.config.analysis.resamples, self.config.seed,
+        )  # fmt: skip
+        found: dict[str, Any] = {
+            "interval": parameter_interval(played),
+            "budget_curve": curve(played),
+            "evidence": self.evidence(played),
+        }
+        here = {name: None if isinstance(x, NotHere) else x for name, x in found.items()}
+        interval = here.pop("interval")
+        self.save(self.run / "constraint", played.c, chosen.i, interval)
+        self.save_policies(records[chosen.i - 1])
+        self.tell({"event": "selected", "i": chosen.i, "description": played.c.describe()})
+        probe = None if opened.free is None else self.probe(opened.free)
+        return {
+            "unconstrained": probe,
+            "iterations": rows,
+            "selected": chosen.i,
+            "constraint": {**rows[chosen.i - 1]["constraint"], "interval": interval},
+            "selection": selection_columns(rule, chosen),
+            "heldout": heldout_columns(self.reader, shown.heldout),
+            "choices": choices(rows, chosen),
+            **here,
+            "doubts": doubts(played),
+            "not_here": {n: x.reason for n, x in found.items() if isinstance(x, NotHere)},
+            "env_steps": sum(row["env_steps"] for row in rows) + (probe or {}).get("env_steps", 0),
+        }
+
+    def evidence(self, played: Played) -> dict[str, int] | NotHere:
+        """Labels with their reasons into evidence.json; their counts."""
+        if isinstance(played.groups, NotHere) or played.cells is None:
+            assert isinstance(played.groups, NotHere)
+            return played.groups
+        found = evidences.label(played.groups)
+        document = evidence_json.document(found, played.groups, played.c, played.cells)
+        write_json(self.run / "evidence.json", document)
+        return found.counts()
+
+    def finish(self, summary: dict[str, Any]) -> dict[str, Any]:
+        dropped = list(self.shown.failed) if self.config.demos.drop_failed else None
+        summary = {**summary, "failed_demonstrations": dropped}
+        write_json(self.run / "summary.json", summary)
+        return summary
+
+    def probe(self, free: Sequence[Solution]) -> dict[str, Any]:
+        """What learners without a constraint do, beside the experts."""
+        none = no_constraint(self.shown)
+        return {
+            **self.reader.figures("learner", none, [s.behaviour for s in free]),
+            **self.reader.figures("expert", none, self.shown.train),
+            "env_steps": sum(s.env_steps for s in free),
+            "ledger": [self.names[(self.config.seed, 0, k)] for k in range(len(free))],
+        }
+
+    def save(self, place: Path, c: Constraint, i: int, interval: dict[str, Any] | None) -> None:
+        """Store c_i with the limit that the training demonstrations have under it."""
+        config = self.config
+        provenance = {
+            "iteration": i,
+            "method": config.game.method,
+            "player": config.player.kind,
+            "class": config.game.constraint,
+            "seed": config.seed,
+            "demonstrations_sha256": config.demos.content_hash,
+            "experts": config.demos.experts,
+            "versions": versions(self.world),
+        }
+        delta = max(J(pi_E, c) for pi_E in self.shown.train)
+        pairs = None if interval is None else interval["parameters"]
+        write_folder(place, constraint_files.to_bytes(c, delta, provenance, pairs))
+
+    def save_policies(self, record: Record) -> None:
+        """The selected iterate's policies: in policy/, where there are several in policy/0, .."""
+        if not self.pieces.solver.learns:
+            return
+        from ringfence.deploy import policies
+
+        tasks, place = self.shown.tasks, self.run / "policy"
+        about = {
+            "world": self.world.name,
+            "constraint": record.c.describe(),
+            "iteration": record.i,
+            "seed": self.config.seed,
+            "solver": asdict(self.config.solver),
+        }
+        for k, (task, pi, delta) in enumerate(
+            zip(tasks, record.solutions, record.deltas, strict=True)
+        ):
+            acting: Any = task
+            files = policies.to_bytes(pi.policy, acting, {**about, "delta": delta})
+            write_folder(place / str(k) if len(tasks) > 1 else place, files)
+
+
+def constraint_folder(i: int) -> str:
+    """Where c_i of the run lies; c_1 is constraints/c_000."""
+    return f"constraints/c_{i - 1:03d}"
+
+
+def progress(row: dict[str, Any]) -> Event:
+    """What a person wants to see of an iteration while it runs."""
+    columns = (
+        *("i", "delta_mean", "constraint_error", "expert_reward_mean"),
+        *(f"learner_{name}_mean" for name in ("reward", "cost", "true_raw", "true_cost")),
+    )
+    return {**{name: row[name] for name in columns}, "constraint": row["constraint"]}

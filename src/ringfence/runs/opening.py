@@ -1,0 +1,160 @@
+"""What happens before the game: cloning the demonstrators, probing whether a constraint is needed.
+
+Its result is the constraint player as the game gets it, and where each solve begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+
+from ringfence.constraints.linear import LinearConstraint
+from ringfence.disk import reading
+from ringfence.errors import InvalidInput
+from ringfence.game import Begin
+from ringfence.objects import Behaviour, J, Problem, Solution, Start
+from ringfence.players.base import Begun, ConstraintPlayer
+from ringfence.runs.backend import Solves
+from ringfence.runs.config import Config
+from ringfence.runs.demonstrated import Demonstrated
+from ringfence.runs.files import write_folder
+from ringfence.runs.folder import OnEvent
+from ringfence.runs.ledger import arrays_bytes
+
+#: The iteration number, in seed paths, of what happens before the game.
+BEFORE = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """player: with the learners that it knows before the game; begin: where a solve begins; free:
+    unconstrained learners [K], where they were tried; needed: is there anything to learn?"""
+
+    player: ConstraintPlayer
+    begin: Begin
+    free: list[Solution] | None
+    needed: bool = True
+
+
+def check_opening(config: Config, learns: bool) -> None:
+    """Refuse an opening that this solver has no use for."""
+    if config.opening.kind == "clone" and not learns:
+        raise InvalidInput(
+            f"[opening] kind: 'clone' is for solvers that learn, such as ppo; the solver "
+            f"{config.solver.kind!r} begins from nothing: use 'none'"
+        )
+
+
+def open_game(
+    run: Path,
+    config: Config,
+    shown: Demonstrated,
+    player: ConstraintPlayer,
+    solves: Solves,
+    tell: OnEvent,
+) -> Opened:
+    """Clone, probe, and let the player answer to what came of it, as the configuration says."""
+    opening, K = config.opening, len(shown.tasks)
+    clones = read_clones(run, config, shown, tell) if opening.kind == "clone" else [None] * K
+    free = None
+    if opening.probes or opening.first == "free":
+        none = no_constraint(shown)
+        paths = [(config.seed, BEFORE, k) for k in range(K)]
+        free = solves(
+            [
+                Problem(task, none, 0.0, clone, path, drop_failed=config.demos.drop_failed)
+                for task, clone, path in zip(shown.tasks, clones, paths, strict=True)
+            ],
+            "free",
+        )
+
+    def begin(k: int, last: Solution | None) -> Start | None:
+        return follow(opening.carry, clones[k], last) if solves.solver.learns else None
+
+    if free is not None and opening.probes and shows_nothing(shown, player, free):
+        return Opened(player, begin, free, needed=False)
+    if opening.first == "none":
+        return Opened(player, begin, free)
+    first = [s.shown for s in free or []] if opening.first == "free" else None
+    if first is None:
+        first = watch_clones(config, shown, clones, solves)
+    keep = not getattr(player, "forgets_first", False)
+    return Opened(Begun(player, shown.train, first, keep), begin, free)
+
+
+def no_constraint(shown: Demonstrated) -> LinearConstraint:
+    features = shown.tasks[0].features
+    return LinearConstraint(features, np.zeros(len(features)), 0.0)
+
+
+def read_clones(
+    run: Path, config: Config, shown: Demonstrated, tell: OnEvent
+) -> list[Start | None]:
+    """The cloned policies, one per task: made once, then read."""
+    from ringfence.solvers.cloning import CloningConfig, clone  # needs JAX
+
+    place, o = run / "start", config.opening
+    if not place.is_dir():
+        tell({"event": "cloning"})
+        hidden = config.solver.hidden
+        settings = CloningConfig(o.steps, o.batch, o.learning_rate, hidden, o.log_std)
+        made = {}
+        for k, (task, d) in enumerate(zip(shown.tasks, shown.demos, strict=True)):
+            cloned = clone(d.train, task, (config.seed, BEFORE, k), settings)  # type: ignore[arg-type]
+            made[f"{k}.safetensors"] = arrays_bytes(cloned)
+        write_folder(place, made)
+    with reading(place):
+        return [
+            safetensors.numpy.load_file(place / f"{k}.safetensors") for k in range(len(shown.tasks))
+        ]
+
+
+def watch_clones(
+    config: Config, shown: Demonstrated, clones: Sequence[Start | None], solves: Solves
+) -> list[Behaviour]:
+    """What the cloned policies do before any training."""
+    none, drop = no_constraint(shown), config.demos.drop_failed
+    watched = solves(
+        [
+            Problem(task, none, 0.0, start, (config.seed, BEFORE, k), drop_failed=drop)
+            for k, (task, start) in enumerate(zip(shown.tasks, clones, strict=True))
+        ],
+        "watch",
+    )
+    return [solution.shown for solution in watched]
+
+
+def shows_nothing(shown: Demonstrated, player: ConstraintPlayer, free: Sequence[Solution]) -> bool:
+    """Do the unconstrained learners neither earn more than the demonstrators nor do otherwise?
+
+    One that earns less may only have learned too little. So the class answers to them, too:
+    by its answer none may cost more than the costliest demonstration of its task.
+    """
+    learners = [s.shown for s in free]
+    c = player.update(shown.train, [learners])
+    for pi, pi_E, d in zip(learners, shown.train, shown.demos, strict=True):
+        costliest = max(float(c.cost(t.features).sum()) for t in d.train)
+        if pi.reward > pi_E.reward or J(pi, c) > costliest:
+            return False
+    return True
+
+
+def follow(carry: str, cloned: Start | None, last: Solution | None) -> Start | None:
+    """Where a solve begins: at the clone, and with what it takes over from the last solve."""
+    if last is None or carry == "nothing":
+        return cloned
+    if carry == "policy":
+        return last.policy
+    critics: dict[str, Any] = {
+        n: a for n, a in last.policy.items() if n.startswith(("critic/", "norm/"))
+    }
+    if cloned is None:
+        return critics
+    from ringfence.solvers.cloning import renormalised
+
+    return {**renormalised(cloned, critics["norm/mean"], critics["norm/std"]), **critics}
