@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 
 from ringfence.constraints.linear import parse_inequality
-from ringfence.objects import Feature
+from ringfence.objects import Demonstrations, Feature, J, TaskDemos, behaviour_of
+from ringfence.reproduce.demonstrate import configuration, demonstrations
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.iterates import ITERATES, each_seed, minutes
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows
 from ringfence.reproduce.study import Study, Summary
+from ringfence.runs import check
+from ringfence.runs.files import write_json
 
 PACES = "paces"
 
@@ -27,6 +31,54 @@ def checked(study: Study) -> Found:
         rows.append(row)
     rows.append({"demonstrators": "own paces", **verdict(study, variant, PACES)})
     return Found(rows)
+
+
+def play(study: Study, variant: Variant, seed: int) -> None:
+    """check-<seed>.json of a seed's demonstrators; with the last seed, check-paces.json."""
+    (shown,) = [table for table in study.experiment.tables if table.rows == "checked"]
+    options, folder = shown.options, study.folder(variant)
+    folder.mkdir(parents=True, exist_ok=True)
+    demos = demonstrations(study.experiment, variant, seed, study.say)
+    found = examined(study, variant, seed, demos, options["truth"])
+    write_json(folder / f"check-{seed}.json", found)
+    if seed < variant.seeds - 1:
+        return
+    study.say("demonstrators who keep paces of their own")
+    each = []
+    for n, name in enumerate(options["paces"]):
+        making = {
+            "expert": name,
+            "paths": options["pace_paths"],
+            "heldout": options["pace_heldout"],
+        }
+        slow = replace(variant, settings={**variant.settings, "demonstrations": making})
+        each.append(
+            demonstrations(study.experiment, slow, options["pace_seed"] + n, study.say).tasks[0]
+        )
+    task = TaskDemos(
+        each[0].task, *(tuple(t for d in each for t in getattr(d, s)) for s in ("train", "heldout"))
+    )
+    demos = Demonstrations((task,), demos.features, {"paces": list(options["paces"])})
+    found = examined(study, variant, 0, demos, options["truth"])
+    write_json(folder / f"check-{PACES}.json", found)
+
+
+def examined(
+    study: Study, variant: Variant, seed: int, demos: Demonstrations, truth: str
+) -> Summary:
+    """What the check says, and how the demonstrators stand to the truth (for the table only)."""
+    config = configuration(study.experiment, variant, seed)
+    findings = check.examine(config, study.experiment.folder, demos).findings
+    (found,) = [f for f in findings if f.where.startswith("saturation")]
+    pi, c = behaviour_of(demos.tasks[0].train), parse_inequality(truth, demos.features)
+    return {
+        "saturated": found.severity == "ok",
+        "verdict": found.message,
+        "findings": [asdict(f) for f in findings],
+        "expert_true_cost": J(pi, c),
+        "expert_mean": float(pi.visits @ pi.features[:, 0] / pi.visits.sum()),
+        "expert_reward": pi.reward,
+    }
 
 
 def verdict(study: Study, variant: Variant, name: str) -> Row:

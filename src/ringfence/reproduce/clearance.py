@@ -9,12 +9,17 @@ the game changes.
 from __future__ import annotations
 
 import json
+from math import inf
 from pathlib import Path
 
+from ringfence import api
+from ringfence.errors import InvalidInput
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.iterates import FIGURES, ITERATES, each_seed, figures
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, with_means
-from ringfence.reproduce.study import Study, Summary
+from ringfence.reproduce.study import Study, Summary, telling
+from ringfence.runs import single
+from ringfence.runs.files import read_json, write_json
 
 FOLDER = "clearance"
 #: Episodes that the policies are judged by.
@@ -25,6 +30,38 @@ KINDS = ("told", "trained")
 def clearance_of(variant: Variant) -> float:
     """0 where the variant's policies are left as they are."""
     return float(variant.get("transfer").get("clearance", 0.0))
+
+
+def require(variant: Variant) -> None:
+    """Refuse before the games what could only fail after them."""
+    where, value = f"[variants.{variant.name}] transfer.clearance", clearance_of(variant)
+    if not 0 < value < inf:
+        raise InvalidInput(f"{where} must be above 0 and finite, got {value}")
+    if variant.get("game").get("constraint") == "mlp":
+        raise InvalidInput(f"{where} is in the units of an inequality; a network has none")
+    if variant.get("solver").get("augment") is False:
+        raise InvalidInput(f"{where} needs policies that see the constraint's value: augment")
+
+
+def play(study: Study, variant: Variant, seed: int, run: Path) -> None:
+    """The game's selected policy told of the clearance, then trained on from there."""
+    if read_json(run / "summary.json")["selected"] is None:
+        return
+    value = clearance_of(variant)
+    episodes = variant.get("transfer").get("episodes", EPISODES)
+    for kind, steps in (("told", 0), ("trained", None)):
+        study.say(f"  at a clearance of {value:g}: {kind}")
+        folder = run / f"clearance-{value:g}-{kind}"
+        if not (folder / "solve.toml").is_file():
+            command = f"ringfence transfer {run} --clearance {value:g} --seed {seed}"
+            api.transfer(
+                run, clearance=value, steps=steps, episodes=episodes, seed=seed, out=folder,
+                command=command + (" --steps 0" if kind == "told" else ""),
+            )  # fmt: skip
+        found = single.drive(folder, telling(study.say))
+        path = path_of(study.folder(variant), kind, seed)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, found)
 
 
 def path_of(folder: Path, kind: str, seed: int) -> Path:

@@ -73,7 +73,10 @@ def path_curve(study: Study) -> Found:
     """IoU over the number of sampled paths per start, and whose fault the wrong cells are."""
     world, rows = maze(), []
     for paths in study.options["paths"]:
-        of = [path_row(world, paths, seed) for seed in range(study.seeds or study.experiment.seeds)]
+        of = [
+            path_row(world, paths, seed)
+            for seed in range(study.seeds or study.experiment.file.seeds)
+        ]
         counts = {name: sum(row[name] for row in of) for name in ("wrong", "wrong_and_visited")}
         mean = mean_of(of, ("iou", "iou_regression"))
         rows += [*of, {"paths": paths, "seed": MEAN, **mean, **counts}]

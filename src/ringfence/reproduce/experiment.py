@@ -32,63 +32,134 @@ a variant has `demonstrations` (how they are made), `training` (a solve on its o
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
 from ringfence.errors import InvalidInput
+from ringfence.reproduce import analyses
 from ringfence.reproduce.rows import Column, flat
+from ringfence.runs.config import build, merged
 
 Settings = dict[str, Any]
 
 CONFIG = ("world", "demos", "game", "player", "opening", "solver", "selection", "analysis")
 TABLES = (*CONFIG, "demonstrations", "training", "transfer")
-#: The tables that no config.toml has: their keys, with the types that these take.
-MAKING: dict[str, dict[str, tuple[type, ...]]] = {
-    "demonstrations": {
-        "expert": (str,),
-        "path": (str,),
-        "noise": (float, int),
-        "paths": (int,),
-        "heldout": (int,),
-        "keep_saturated": (float, int),
-    },
-    "training": {
-        "constraint": (str,),
-        "delta": (float, int),
-        "after": (str,),
-        "policy": (str,),
-        "starts": (str,),
-        "start_episodes": (int,),
-        "judged_under": (list,),
-    },
-    "transfer": {"clearance": (float, int), "episodes": (int,)},
-}
-TOP: dict[str, type] = {
-    "about": str, "title": str, "text": str, "kind": str, "seeds": int, "default": list,
-    "base": dict, "experts": dict, "variants": dict, "each": list, "table": list, "figure": list,
-    "columns": dict, "shown_like": str,
-}  # fmt: skip
-SHMAKING = {"rows", "title", "text", "columns", "where"}
+
+
+def one_of(names: Mapping[str, Any]) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if value not in names:
+            listed = ", ".join(names)
+            raise PydanticCustomError("known", "one of {listed}", {"listed": listed})
+        return value
+
+    return check
+
+
+@dataclass(frozen=True)
+class Making:
+    """Of demonstrations: by a training ("experiment/variant"), or those at a path of the file."""
+
+    expert: str = ""
+    path: str = ""
+    noise: float = 0.0
+    paths: int = 0
+    heldout: int = 0
+    keep_saturated: float = 0.0
+
+
+@dataclass(frozen=True)
+class Training:
+    """constraint: an inequality or "none"; after: the training that it goes on from; starts: that
+    at whose states episodes begin; policy: "standing still", which is not trained; judged_under:
+    constraints that it does not know."""
+
+    constraint: str = ""
+    delta: float = 0.0
+    after: str = ""
+    policy: str = ""
+    starts: str = ""
+    start_episodes: int = 0
+    judged_under: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Transfer:
+    clearance: float = 0.0
+    episodes: int = 100
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A variant as its file has it."""
+
+    like: str = ""
+    reason: str = ""
+    seeds: int | None = None
+    part: str = ""
+    world: Settings = field(default_factory=dict)
+    demos: Settings = field(default_factory=dict)
+    game: Settings = field(default_factory=dict)
+    player: Settings = field(default_factory=dict)
+    opening: Settings = field(default_factory=dict)
+    solver: Settings = field(default_factory=dict)
+    selection: Settings = field(default_factory=dict)
+    analysis: Settings = field(default_factory=dict)
+    demonstrations: Making = field(default_factory=Making)
+    training: Training = field(default_factory=Training)
+    transfer: Transfer = field(default_factory=Transfer)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A table of a page: where its rows come from, which of them, and in which columns.
+    """A table of a page: where its rows come from, which of them, and in which columns."""
 
-    options: what else its entry says, for the function that makes the rows.
-    """
-
-    rows: str
+    rows: Annotated[str, AfterValidator(one_of(analyses.ROWS))]
     title: str = ""
     text: str = ""
-    columns: tuple[Column, ...] = ()
-    where: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    columns: str | tuple[tuple[str, ...], ...] = ()
+    where: Settings = field(default_factory=dict)
+    options: Settings = field(default_factory=dict)
+
+    @property
+    def cells(self) -> tuple[Column, ...]:
+        return tuple(Column(*column) for column in self.columns)
+
+
+@dataclass(frozen=True)
+class Figure:
+    draw: Annotated[str, AfterValidator(one_of(analyses.FIGURES))]
+    file: str
+    each: bool = False
+    options: Settings = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class File:
+    """All that a file may say."""
+
+    about: str
+    title: str = ""
+    text: str = ""
+    kind: Annotated[str, AfterValidator(one_of({"": "", **analyses.PLAYS}))] = ""
+    seeds: int = 1
+    default: tuple[str, ...] = ()
+    shown_like: str = ""
+    columns: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    base: Entry = field(default_factory=Entry)
+    experts: dict[str, Entry] = field(default_factory=dict)
+    variants: dict[str, Entry] = field(default_factory=dict)
+    each: tuple[Shown, ...] = ()
+    table: tuple[Shown, ...] = ()
+    figure: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,22 +178,21 @@ class Variant:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A file of experiments/, or a user's."""
+    """A file's content, resolved. folder: from where its paths are seen."""
 
     name: str
-    about: str
-    title: str
-    text: str
-    kind: str
-    seeds: int
-    default: tuple[str, ...]
+    file: File
     variants: Mapping[str, Variant]
     experts: Mapping[str, Variant]
     each: tuple[Shown, ...]
     tables: tuple[Shown, ...]
-    figures: tuple[Mapping[str, Any], ...]
+    figures: tuple[Figure, ...]
     sha256: str
     folder: Path
+
+    @property
+    def title(self) -> str:
+        return self.file.title or self.file.about
 
 
 def names() -> list[str]:
@@ -146,165 +216,81 @@ def _folder() -> Any:
     return resources.files("ringfence") / "experiments"
 
 
-def parse(file: str, name: str, content: bytes, folder: Path) -> Experiment:
+def parse(where: str, name: str, content: bytes, folder: Path) -> Experiment:
     """An experiment from its bytes; every mistake in it is a line of one error."""
     try:
         document = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{file}: not valid TOML: {problem}") from None
-    wrong = list(_mistakes(document))
-    if not wrong:
-        resolver = _Resolver(name, document, wrong)
-        variants = {v: resolver.variant("variants", v) for v in document.get("variants", {})}
-        experts = {e: resolver.variant("experts", e) for e in document.get("experts", {})}
-        default = tuple(document.get("default", variants))
-        wrong += [f"default: there is no variant {v!r}" for v in default if v not in variants]
-        like = document.get("shown_like", "")
-        if like and like not in names():
-            wrong.append(f"shown_like: there is no experiment {like!r}")
+        raise InvalidInput(f"{where}: not valid TOML: {problem}") from None
+    file = build(where, document, File)
+    resolver = Resolver(document, file)
+    found = {
+        group: {v: resolver.variant(group, v) for v in document.get(group, {})}
+        for group in ("variants", "experts")
+    }
+    wrong = [*resolver.wrong]
+    wrong += [f"default: no variant {v!r}" for v in file.default if v not in file.variants]
+    wrong += [] if file.seeds > 0 else [f"seeds must be at least 1, got {file.seeds}"]
+    for shown in (*file.each, *file.table):
+        if isinstance(shown.columns, str) and shown.columns not in file.columns:
+            wrong.append(f"columns: there is no {shown.columns!r} in [columns]")
+    if file.shown_like and file.shown_like not in names():
+        wrong.append(f"shown_like: there is no experiment {file.shown_like!r}")
     if wrong:
-        raise InvalidInput("\n".join(f"{file}: {line}" for line in wrong))
-    other = read(like) if like else None
-    sets = document.get("columns", {})
+        raise InvalidInput("\n".join(f"{where}: {line}" for line in wrong))
+
+    def with_columns(shown: Shown) -> Shown:
+        named = isinstance(shown.columns, str)
+        return replace(shown, columns=file.columns[str(shown.columns)]) if named else shown
+
+    other = read(file.shown_like) if file.shown_like else None
     return Experiment(
-        name=name,
-        about=document["about"],
-        title=document.get("title", document["about"]),
-        text=document.get("text", ""),
-        kind=document.get("kind", ""),
-        seeds=document.get("seeds", 1),
-        default=default,
-        variants=variants,
-        experts=experts,
-        each=(*(other.each if other else ()), *(_shown(e, sets) for e in document.get("each", []))),
-        tables=(
-            *(other.tables if other else ()),
-            *(_shown(e, sets) for e in document.get("table", [])),
-        ),
-        figures=(*(other.figures if other else ()), *document.get("figure", [])),
-        sha256=sha256(content).hexdigest(),
-        folder=folder,
+        name,
+        file,
+        found["variants"],
+        found["experts"],
+        (*(other.each if other else ()), *map(with_columns, file.each)),
+        (*(other.tables if other else ()), *map(with_columns, file.table)),
+        (*(other.figures if other else ()), *file.figure),
+        sha256(content).hexdigest(),
+        folder,
     )
 
 
-def _shown(entry: Mapping[str, Any], sets: Mapping[str, Any]) -> Shown:
-    known = {key: entry[key] for key in SHMAKING & set(entry)}
-    columns = entry.get("columns", [])
-    listed = sets[columns] if isinstance(columns, str) else columns
-    known["columns"] = tuple(Column(*column) for column in listed)
-    return Shown(**known, options={k: v for k, v in entry.items() if k not in SHMAKING})
-
-
-class _Resolver:
+class Resolver:
     """Variants with what they are like; mistakes are added to `wrong`."""
 
-    def __init__(self, name: str, document: Mapping[str, Any], wrong: list[str]) -> None:
-        self.name, self.document, self.wrong = name, document, wrong
+    def __init__(self, document: Mapping[str, Any], file: File) -> None:
+        self.document, self.file, self.wrong = document, file, list[str]()
 
     def variant(self, group: str, name: str, after: tuple[str, ...] = ()) -> Variant:
-        own = self.document[group][name]
-        base = self.document.get("base", {})
-        seeds, settings = self.document.get("seeds", 1), merged(tables_of(base))
+        own, base = self.document[group][name], self.document.get("base", {})
+        seeds, settings = self.file.seeds, tables_of(base)
         if "like" in base:
-            settings = merged(self.like(f"[base]: {base['like']}", (), group).settings, settings)
+            settings = merged(self.like(base["like"], group, ()).settings, settings)
         if "like" in own:
-            like = self.like(own["like"], (*after, name), group)
+            like = self.like(own["like"], group, (*after, name))
             here = "/" not in own["like"]
             settings = like.settings if here else merged(like.settings, settings)
             seeds = like.seeds if here else seeds
-        return Variant(
-            name,
-            merged(settings, tables_of(own)),
-            own.get("seeds", seeds),
-            own.get("reason", ""),
-            own.get("part", name),
-        )
+        settings, reason = merged(settings, tables_of(own)), own.get("reason", "")
+        return Variant(name, settings, own.get("seeds", seeds), reason, own.get("part", name))
 
-    def like(self, text: str, after: tuple[str, ...], group: str) -> Variant:
-        text = text.removeprefix("[base]: ")
-        nothing = Variant(text, {}, 1)
+    def like(self, text: str, group: str, after: tuple[str, ...]) -> Variant:
         experiment, _, variant = text.rpartition("/")
         if experiment:
             found = read(experiment).variants if experiment in names() else {}
             if variant in found:
                 return found[variant]
-        elif variant in self.document[group]:
-            if variant not in after:
-                return self.variant(group, variant, after)
-            self.wrong.append(f"[{group}.{variant}] is like itself")
-            return nothing
-        self.wrong.append(f"there is no variant {text!r} to be like")
-        return nothing
+        elif variant in self.document[group] and variant not in after:
+            return self.variant(group, variant, after)
+        why = "it is like itself" if variant in after else f"there is no variant {text!r}"
+        self.wrong.append(f"like: {why}")
+        return Variant(text, {}, 1)
 
 
 def tables_of(entry: Mapping[str, Any]) -> Settings:
     return {name: entry[name] for name in TABLES if name in entry}
-
-
-def merged(*tables: Mapping[str, Any]) -> Settings:
-    """Tables of tables, in which what is said later goes before."""
-    found: Settings = {}
-    for table in tables:
-        for key, value in table.items():
-            inner = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
-            found[key] = merged(found[key], value) if inner else value
-    return found
-
-
-def _mistakes(document: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the form of a file; settings of runs are checked where they are made."""
-    wrong = [] if "about" in document else ["about is missing: say in a line what it is"]
-    for key, value in document.items():
-        if key not in TOP:
-            wrong.append(f"no entry {key!r} is known here: {', '.join(TOP)}")
-        elif not isinstance(value, TOP[key]):
-            wrong.append(f"{key} must be of type {TOP[key].__name__}, got {value!r}")
-    if wrong:
-        return wrong
-    if document.get("seeds", 1) < 1:
-        wrong.append(f"seeds must be at least 1, got {document['seeds']}")
-    entries = {"[base]": document.get("base", {})}
-    for group in ("variants", "experts"):
-        entries |= {f"[{group}.{name}]": e for name, e in document.get(group, {}).items()}
-    for where, entry in entries.items():
-        wrong += [f"{where} {line}" for line in _entry_mistakes(entry)]
-    for key in ("each", "table"):
-        for entry in document.get(key, []):
-            if not isinstance(entry.get("rows"), str):
-                wrong.append(f"[[{key}]] rows is missing: the name of what makes its rows")
-            columns = entry.get("columns", [])
-            if isinstance(columns, str) and columns not in document.get("columns", {}):
-                wrong.append(f"[[{key}]] columns: there is no {columns!r} in [columns]")
-    return wrong
-
-
-def _entry_mistakes(entry: Any) -> list[str]:
-    if not isinstance(entry, Mapping):
-        return [f"must be a table, got {entry!r}"]
-    wrong = []
-    others = {"like": str, "reason": str, "seeds": int, "part": str}
-    for key, value in entry.items():
-        if key in TABLES:
-            if not isinstance(value, Mapping):
-                wrong.append(f"{key} must be a table, got {value!r}")
-            elif key in MAKING:
-                wrong += _making_mistakes(key, value)
-        elif key not in others:
-            wrong.append(f"no entry {key!r} is known here: {', '.join((*others, *TABLES))}")
-        elif not isinstance(value, others[key]):
-            wrong.append(f"{key} must be of type {others[key].__name__}, got {value!r}")
-    return wrong
-
-
-def _making_mistakes(table: str, entry: Mapping[str, Any]) -> list[str]:
-    wrong = []
-    for key, value in entry.items():
-        types = MAKING[table].get(key)
-        if types is None:
-            wrong.append(f"{table}: no entry {key!r} is known here: {', '.join(MAKING[table])}")
-        elif not isinstance(value, types) or isinstance(value, bool):
-            wrong.append(f"{table}.{key} must be of type {types[0].__name__}, got {value!r}")
-    return wrong
 
 
 # Which variants, with which settings -----------------------------------------------------------
@@ -321,7 +307,7 @@ def chosen(
     if seeds is not None and seeds < 1:
         raise InvalidInput(f"--seeds must be at least 1, got {seeds}")
     found: list[Variant] = []
-    for pattern in patterns or experiment.default:
+    for pattern in patterns or experiment.file.default or experiment.variants:
         fitting = [v for name, v in experiment.variants.items() if fnmatchcase(name, pattern)]
         if not fitting:
             known = ", ".join(experiment.variants) or "none"
@@ -329,13 +315,12 @@ def chosen(
         found += [v for v in fitting if v not in found]
     for name in only:
         if all(v.part != name for v in found):
-            parts = ", ".join(dict.fromkeys(v.part for v in found))
+            parts = ", ".join(dict.fromkeys(v.part for v in found)) or "none"
             raise InvalidInput(f"{experiment.name} has no part {name!r}; its parts are: {parts}")
     found = [v for v in found if not only or v.part in only]
     if settings and not found:
         raise InvalidInput(f"{experiment.name} plays nothing, so --set has no effect")
-    if settings:
-        found = [changed(variant, settings) for variant in found]
+    found = [changed(variant, settings) if settings else variant for variant in found]
     return [v if seeds is None else replace(v, seeds=seeds) for v in found]
 
 
@@ -351,9 +336,7 @@ def changed(variant: Variant, settings: Sequence[str]) -> Variant:
             )
         tables = merged(tables, {table: {key: parsed(value.strip())}})
         name += f"-{key}-{value.strip()}"
-    wrong = _entry_mistakes(tables)
-    if wrong:
-        raise InvalidInput("\n".join(f"--set: {line}" for line in wrong))
+    build("--set", tables, Entry)
     plain = "".join(c if c.isalnum() or c in ".-" else "-" for c in name)
     return replace(variant, name=plain, settings=tables, reason="given on the command line")
 

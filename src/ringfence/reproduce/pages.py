@@ -54,7 +54,7 @@ def section(entry: Shown, found: Found) -> list[str]:
         return []
     texts = [f"## {entry.title}"] if entry.title else []
     texts += [entry.text.strip().format(**found.facts)] if entry.text else []
-    return [*texts, markdown(entry.columns, fitting(found.rows, entry.where))]
+    return [*texts, markdown(entry.cells, fitting(found.rows, entry.where))]
 
 
 def fitting(rows: Rows, where: Mapping[str, Any]) -> Rows:

@@ -24,6 +24,8 @@ from ringfence.reproduce.experiment import Experiment, Variant, differences
 from ringfence.runs.files import write_json
 
 Say = Callable[[str], None]
+#: Updates of a training between two lines about it.
+SAY_EVERY = 50
 Summary = dict[str, Any]
 
 RUNS = Path("runs") / "reproduce"
@@ -81,6 +83,22 @@ def _from_manifest(folder: Path) -> Variant:
     return Variant(folder.name, settings, max(seeds, default=-1) + 1, manifest["reason"])
 
 
+def telling(say: Say) -> Callable[[dict[str, Any]], None]:
+    """A run's events as lines."""
+
+    def tell(event: dict[str, Any]) -> None:
+        if event["event"] == "iteration":
+            c, reward = event["constraint"]["description"], event["learner_reward_mean"]
+            say(f"  iteration {event['i']}/{event['total']}: {c}; learners earn {reward:.4g}")
+        elif event["event"] == "update" and event["update"] % SAY_EVERY == 0:
+            say(
+                f"  update {event['update']}/{event['updates']}  reward {event['reward_rate']:.0f}"
+                f"  cost {event['cost']:.1f}  lam {event['lam']:.3f}"
+            )
+
+    return tell
+
+
 # Found again -----------------------------------------------------------------------------------
 
 
@@ -110,7 +128,7 @@ def kept(kind: str, document: Mapping[str, Any], make: Callable[[], Any]) -> Any
 # What was played -------------------------------------------------------------------------------
 
 
-def refuse_other_results(experiment: Experiment, variant: Variant, folder: Path) -> None:
+def refuse_other_results(variant: Variant, folder: Path) -> None:
     """A table must not mix seeds of different games."""
     path = folder / MANIFEST
     if not path.is_file():
@@ -126,6 +144,12 @@ def refuse_other_results(experiment: Experiment, variant: Variant, folder: Path)
         )
 
 
+def note_seconds(path: Path, seed: int, seconds: float) -> None:
+    """Wall-clock seconds of a seed, beside the summaries."""
+    known = json.loads(path.read_text()) if path.is_file() else {}
+    write_json(path, {**known, f"seed-{seed}": seconds})
+
+
 def note(
     folder: Path,
     experiment: Experiment,
@@ -133,7 +157,6 @@ def note(
     version: str,
     variant: Variant | None = None,
     seed: int | None = None,
-    played: bool = True,
 ) -> None:
     """manifest.json of a variant after a seed of it, or of an experiment."""
     path = folder / MANIFEST
@@ -141,8 +164,8 @@ def note(
     document: dict[str, Any] = {"experiment": experiment.name}
     if variant is not None:
         order = before.get("order", [])
-        if isinstance(order, list) and (played or seed not in order):
-            order = [*(s for s in order if s != seed), seed]
+        if isinstance(order, list) and seed not in order:
+            order = [*order, seed]
         document |= {"variant": variant.name, "reason": " ".join(variant.reason.split())}
         document |= {"settings": variant.settings, "order": order}
         document["seeds"] = sorted({*before.get("seeds", []), seed})

@@ -237,7 +237,7 @@ def stored(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def cases_of(study: Study) -> list[dict[str, Any]]:
-    mazes = study.seeds or study.experiment.seeds
+    mazes = study.seeds or study.experiment.file.seeds
     return results(case_names(mazes), RUNS / "unseen", study.workers, study.say)
 
 

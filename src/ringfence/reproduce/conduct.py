@@ -1,0 +1,113 @@
+"""`ringfence reproduce NAME|FILE.toml`: an experiment, from nothing to tables.
+
+One driver for all of them: variants x seeds are planned, demonstrations and experts made or found,
+each seed played or found finished, and pages written anew after each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from ringfence.errors import InvalidInput
+from ringfence.reproduce import experiment as experiments
+from ringfence.reproduce.analyses import figure_of, play_of
+from ringfence.reproduce.experiment import Experiment, Variant
+from ringfence.reproduce.pages import write_page
+from ringfence.reproduce.study import (
+    TIMES,
+    Say,
+    Study,
+    found_variants,
+    note,
+    note_seconds,
+    refuse_other_results,
+)
+from ringfence.runs.files import write_json
+
+
+def run(
+    name_or_path: str,
+    *,
+    seeds: int | None = None,
+    only: tuple[str, ...] = (),
+    variants: tuple[str, ...] = (),
+    settings: Sequence[str] = (),
+    workers: int = 1,
+    out: Path | None = None,
+    command: str = "",
+    say: Say = print,
+) -> Path:
+    """Play what was not played yet, and write everything to `out`, which is returned.
+
+    seeds: how many, instead of what the file says; variants: which, with * for any; only: these
+    parts of them; settings: "table.key=value", which make new variants of those that are played.
+    """
+    if workers < 1:
+        raise InvalidInput(f"--workers must be at least 1, got {workers}")
+    experiment = experiments.read(name_or_path)
+    chosen = experiments.chosen(experiment, variants, only, settings, seeds)
+    place = out or Path("results") / experiment.name
+    for variant in chosen:
+        refuse_other_results(variant, place / variant.name)
+    study = Study(experiment, tuple(chosen), place, say, workers, seeds)
+    command = command or f"ringfence reproduce {name_or_path}"
+    for variant in chosen:
+        for seed in range(variant.seeds):
+            say(f"{experiment.name}/{variant.name}, seed {seed}")
+            one(study, variant, seed, command)
+            write_variant(study, variant, command)
+    write_experiment(study, command)
+    return place
+
+
+def one(study: Study, variant: Variant, seed: int, command: str) -> None:
+    """A seed's summary and what is beside it."""
+    folder = study.folder(variant)
+    summary, seconds = play_of(study.experiment.file.kind)(study, variant, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / f"seed-{seed}.json", summary)
+    note_seconds(folder / TIMES, seed, seconds)
+    note(folder, study.experiment, command, version("ringfence"), variant, seed)
+
+
+def write_variant(study: Study, variant: Variant, command: str) -> None:
+    """The page and the figures of one variant, from what is there."""
+    experiment, folder = study.experiment, study.folder(variant)
+    of_one = replace(study, variants=(variant,))
+    if experiment.each:
+        heading = [
+            f"{experiment.title}: {variant.name}",
+            f"Made by `{command}`.",
+            experiment.file.text,
+        ]
+        write_page(of_one, experiment.each, folder, [*heading, variant.reason])
+    draw(of_one, folder, each=True)
+
+
+def write_experiment(study: Study, command: str) -> None:
+    """The page and the figures over all variants that are there."""
+    experiment = study.experiment
+    found = found_variants(experiment, study.out, list(study.variants))
+    everything = replace(study, variants=tuple(found))
+    if experiment.tables:
+        heading = [experiment.title, f"Made by `{command}`.", experiment.file.text]
+        write_page(everything, experiment.tables, study.out, heading)
+    draw(everything, study.out, each=False)
+    note(study.out, experiment, command, version("ringfence"))
+
+
+def draw(study: Study, folder: Path, each: bool) -> None:
+    for figure in study.experiment.figures:
+        if figure.each == each:
+            figure_of(figure.draw)(replace(study, options=figure.options), folder / figure.file)
+
+
+def listed() -> dict[str, str]:
+    """What is built in: names, and what they are."""
+    return {name: experiments.read(name).file.about for name in experiments.names()}
+
+
+__all__ = ["Experiment", "listed", "run"]
