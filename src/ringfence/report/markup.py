@@ -1,4 +1,4 @@
-"""HTML and SVG as text that is escaped by construction.
+"""HTML and SVG as text that is escaped by construction, and the few elements that pages repeat.
 
 `tag` escapes every child and attribute that is not already markup, so a task named
 "<script>" can only ever be shown, never run.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from ringfence.report.text import figure_text
 
 #: Elements of HTML without an end tag.
 VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
@@ -65,25 +67,15 @@ def short(value: float) -> str:
     return "0" if text in ("-0", "") else text
 
 
+def polyline(points: Iterable[Sequence[float]], closed: bool = False) -> str:
+    """The `d` of a path through points (x, y)."""
+    return "M" + "L".join(f"{short(x)} {short(y)}" for x, y in points) + ("Z" if closed else "")
+
+
 def data_block(name: str, document: Any) -> Markup:
     """Data for the page's script; "<" is escaped, so that nothing in it can end the block."""
     text = json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return Markup(f'<script type="application/json" id="{name}">{text}</script>')
-
-
-def figure_text(value: float | None, digits: int = 3) -> str:
-    """A number for reading; what can't be had is a dash."""
-    if value is None:
-        return "\u2013"
-    if abs(value) < 1e-9:
-        return "0"
-    if abs(value) >= 999.5:
-        return f"{value:,.0f}".replace("-", "\u2212")
-    text = f"{value:.{digits}g}"
-    if "e" in text:
-        mantissa, exponent = text.split("e")
-        return f"{mantissa}e{int(exponent)}".replace("-", "\u2212")
-    return text.replace("-", "\u2212")
 
 
 def number(value: float | None, digits: int = 3) -> Markup:
@@ -91,3 +83,47 @@ def number(value: float | None, digits: int = 3) -> Markup:
     if value is None:
         return tag("span", figure_text(None), class_="none", title="not known")
     return tag("data", figure_text(value, digits), value=repr(value))
+
+
+# What pages repeat ------------------------------------------------------------------------------
+
+
+def section(title: str, *children: Child, name: str) -> Markup:
+    return tag("section", tag("h2", title), *children, id=name)
+
+
+def muted(text: str) -> Markup:
+    return tag("p", text, class_="muted")
+
+
+def tiles(items: Sequence[tuple[str, str]]) -> Markup:
+    """Large figures, each with what it means."""
+    cards = [tag("li", tag("b", big), tag("span", small), class_="card") for big, small in items]
+    return tag("ul", cards, class_="tiles")
+
+
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Child]],
+    attributes: Sequence[Mapping[str, object]] = (),
+    text: Sequence[int] = (),
+) -> Markup:
+    """A table that scrolls where it is too wide; `text` are the columns that hold words."""
+
+    def kind(n: int) -> str | None:
+        return "text" if n in text else None
+
+    head = tag("tr", [tag("th", c, scope="col", class_=kind(n)) for n, c in enumerate(columns)])
+    body = [
+        tag(
+            "tr",
+            [tag("td", cell, class_=kind(n)) for n, cell in enumerate(row)],
+            **(attributes[at] if attributes else {}),
+        )
+        for at, row in enumerate(rows)
+    ]
+    return tag("div", tag("table", tag("thead", head), tag("tbody", body)), class_="scroll")
+
+
+def folded(title: str, *children: Child) -> Markup:
+    return tag("details", tag("summary", title), *children)

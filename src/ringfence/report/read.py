@@ -1,67 +1,80 @@
-"""A finished run as the report sees it: arrays over the cells of its map, read from its files."""
+"""A finished run of any world as the report sees it, read from its files and nothing else."""
 
 from __future__ import annotations
 
 import json
-import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import safetensors.numpy
+from safetensors import SafetensorError
 
 from ringfence.constraints import files as constraint_files
-from ringfence.constraints.table import TableConstraint, visit_table
+from ringfence.constraints.linear import LinearConstraint, parse_inequality
+from ringfence.constraints.template import HOLE, linear_template, parse_template
 from ringfence.demos import dataset as demonstrations
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Constraint
-from ringfence.runs import config as configs
-from ringfence.runs.config import RunConfig
-from ringfence.runs.ledger import Ledger
-from ringfence.worlds.grid import FEATURES as CELLS
-from ringfence.worlds.grid import Cell, GridWorld, read_map
-from ringfence.worlds.sim.floor import Layout
+from ringfence.objects import Array, Behaviour, Constraint, Feature, widened
+from ringfence.report.cell_labels import Labels, make_labels
+from ringfence.report.cells import Bools, Cells, Learned, make_cells
+from ringfence.report.validate import CELL_VIEWS, check_summary
 
-SCHEMA = 1
+SCHEMA = 2
 MAX_BYTES = 1 << 28  # a summary is small; anything larger is not one
-Bools = NDArray[np.bool_]
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class View:
+    """A way to look at the features: "map", "floor", "plane" or "line", of these columns."""
+
+    kind: str
+    columns: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """One constraint over the map: cost [rows, cols], the cells it forbids, and its words."""
+class Learner:
+    """What the ledger keeps of a solve.
 
-    cost: Array
-    forbidden: Bools
-    words: str
-
-
-@dataclass(frozen=True, eq=False)
-class RunData:
-    """All that a report shows of a run.
-
-    walls is None where the truth is not known. paths[k] are the training trajectories of task k
-    as cells [T, 2]. learned[n] is c_{n+1}. visits[n][k] are the expected visits per episode
-    [rows, cols] of task k's learner in iteration n + 1, None where the ledger lacks the solve.
-    evidence is evidence.json as it stands, None if there is none.
+    behaviour: all that it did; episodes: features [t, d] of some, every few steps; walks: on a
+    floor, one from each start, (x, y) [t, 2].
     """
 
-    config: RunConfig
+    behaviour: Behaviour
+    episodes: tuple[Array, ...]
+    walks: tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """All that a report shows of a run.
+
+    learned[n] is c_{n+1}; experts[k]: features [t, d] of task k's training episodes;
+    learners[n][k]: task k's learner of iteration n + 1, None where the ledger lacks it;
+    truth: the true constraint where it is an inequality over the features.
+    """
+
+    config: Mapping[str, Any]
     config_text: str
     summary: Mapping[str, Any]
-    world: GridWorld
-    walls: Bools | None
-    paths: tuple[tuple[NDArray[np.intp], ...], ...]
-    learned: tuple[Learned, ...]
-    selected: Learned
-    visits: tuple[tuple[Array | None, ...], ...]
-    evidence: Mapping[str, Any] | None
+    features: tuple[Feature, ...]
+    views: tuple[View, ...]
+    cells: Cells | None
+    learned: tuple[Constraint, ...]
+    experts: tuple[tuple[Array, ...], ...]
+    learners: tuple[tuple[Learner | None, ...], ...]
+    truth: LinearConstraint | None
+    labels: Labels | None
     seconds: float | None
+    has_policy: bool
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         return list(self.summary["iterations"])
 
     @property
@@ -69,63 +82,108 @@ class RunData:
         return list(self.summary["tasks"])
 
     @property
-    def best(self) -> dict[str, Any]:
-        """The selected iteration's row."""
-        chosen: int = self.summary["selected"]
-        return self.rows[chosen - 1]
+    def selected(self) -> int:
+        """The number of the selected iteration; 0 if the game was not played."""
+        return self.summary["selected"] or 0
 
     @property
-    def shape(self) -> tuple[int, int]:
-        return self.world.shape
+    def best(self) -> Row:
+        """The selected iteration's row."""
+        return self.rows[self.selected - 1]
+
+    @property
+    def walls(self) -> Bools | None:
+        return None if self.cells is None else self.cells.walls
+
+    @property
+    def truth_known(self) -> bool:
+        return self.truth is not None or self.walls is not None
+
+    @cached_property
+    def maps(self) -> tuple[Learned, ...]:
+        """c_1 .. c_N over the cells; empty where there are none."""
+        return () if self.cells is None else tuple(map(self.cells.over, self.learned))
+
+    @property
+    def chosen(self) -> Learned:
+        """The selected constraint over the cells."""
+        return self.maps[self.selected - 1]
+
+    def column(self, name: str) -> list[float | None]:
+        """A column of the iterations; `constraint.iou` is what a row's constraint has."""
+        of, _, entry = name.partition(".")
+        return [row[of][entry] if entry else row[name] for row in self.rows]
+
+    def reason(self, name: str) -> str:
+        """Why the page doesn't show an analysis."""
+        known = self.summary["not_here"].get(name)
+        return known or f"the run has no {name} that could be drawn"
 
 
-def read_run(run: Path) -> RunData:
+# Reading ----------------------------------------------------------------------------------------
+
+
+def read_run(run: Path) -> Run:
     """Read a finished run; whatever is missing or broken is an InvalidInput that names it."""
-    config = configs.read(run / "config.toml")
-    summary = read_summary(run)
-    world = read_map(
-        "\n".join(config.world.map), config.world.horizon, config.world.slip, config.world.reward
-    )
-    count = len(summary["iterations"])
-    # In the Ant's maze constraints, paths and visits are over (x, y): the map shows them by cell.
-    floor = Layout(world.shape) if config.world.simulator == "ant" else None
-    return RunData(
+    require_finished(run)
+    config, summary = read_config(run), read_summary(run)
+    rows, given = summary["iterations"], demonstrations.load(run / "demos")
+    learned = tuple(constraint_files.load(run / f"constraints/c_{n:03d}") for n in range(len(rows)))
+    if rows:
+        constraint_files.load(run / "constraint")  # what users load must be whole, too
+    features = learned[0].features if learned else given.features
+    cells = _cells(summary, config, features)
+    experts = {d.task: tuple(widened(t, len(features)) for t in d.train) for d in given.tasks}
+    if missing := [name for name in summary["tasks"] if name not in experts]:
+        raise InvalidInput(f"{run}/demos: no demonstrations of task {missing[0]!r}; restore them")
+    return Run(
         config=config,
         config_text=(run / "config.toml").read_text(encoding="utf-8"),
         summary=summary,
-        world=world,
-        walls=world.truth.walls if world.truth.known else None,
-        paths=_read_paths(run / "demos", summary["tasks"], world.shape, floor),
-        learned=tuple(
-            _learned(run / f"constraints/c_{n:03d}", world.shape, floor) for n in range(count)
-        ),
-        selected=_learned(run / "constraint", world.shape, floor),
-        visits=_read_visits(run / "ledger", summary["iterations"], world.shape, floor),
-        evidence=_optional(run / "evidence.json"),
+        features=features,
+        views=_views(summary, cells),
+        cells=cells,
+        learned=learned,
+        experts=tuple(experts[name] for name in summary["tasks"]),
+        learners=tuple(_learners(run / "ledger", row, len(summary["tasks"])) for row in rows),
+        truth=_truth(summary, features),
+        labels=_labels(run, cells, learned[summary["selected"] - 1] if learned else None),
         seconds=_seconds(_optional(run / "timing.json")),
+        has_policy=(run / "policy").is_dir(),
     )
-
-
-# ---------------------------------------------------------------------------------- the summary
 
 
 def require_finished(run: Path) -> None:
     """The summary is what a run writes last."""
     if not (run / "summary.json").is_file():
-        configs.read_document(run / "config.toml")  # or it is no run at all
+        read_config(run)  # or it is no run at all
         raise InvalidInput(f"{run}: unfinished; go on with 'ringfence resume {run}'")
+
+
+def read_config(run: Path) -> dict[str, Any]:
+    """config.toml as it stands."""
+    path = run / "config.toml"
+    if (run / "solve.toml").is_file():
+        raise InvalidInput(
+            f"{run}: not a game, so it has no page; what came of it is in its summary.json, "
+            "curves.csv and pictures"
+        )
+    if not path.is_file():
+        raise InvalidInput(f"{run}: no config.toml; this is not a run of 'ringfence learn'")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as problem:
+        raise InvalidInput(
+            f"{path}: not valid TOML ({problem}), it was cut short or altered; restore it"
+        ) from None
 
 
 def read_summary(run: Path) -> dict[str, Any]:
     """summary.json, after a check that what the report reads is there."""
-    require_finished(run)
     path = run / "summary.json"
     document = read_json(path)
     if document.get("schema") != SCHEMA:
-        raise InvalidInput(
-            f"{path}: schema {document.get('schema')!r}, this version reads {SCHEMA}; "
-            "use the version of ringfence that wrote it"
-        )
+        raise InvalidInput(_other_schema(path, document))
     try:
         check_summary(document)
     except (KeyError, TypeError, ValueError) as problem:
@@ -134,6 +192,16 @@ def read_summary(run: Path) -> dict[str, Any]:
             f"{path}: not a whole summary ({cause}); write it again with 'ringfence resume {run}'"
         ) from None
     return document
+
+
+def _other_schema(path: Path, document: Mapping[str, Any]) -> str:
+    versions = document.get("versions")
+    version = versions.get("ringfence", "") if isinstance(versions, dict) else ""
+    wrote = f"ringfence {version}" if version else "another version of ringfence"
+    return (
+        f"{path}: schema {document.get('schema')!r} of {wrote}; this version reads schema "
+        f"{SCHEMA}. Make its page with the version that wrote it, or play it again with this one"
+    )
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -154,182 +222,110 @@ def read_json(path: Path) -> dict[str, Any]:
     return document
 
 
-#: Columns of an iteration that are one number, and those that are a list by task with a mean.
-SCALARS = ("bound", "best_payoff")
-PER_TASK = (
-    "delta",
-    "lam",
-    "learner_reward",
-    "expert_reward",
-    "learner_true_cost",
-    "expert_true_cost",
-)
-
-
-def check_summary(document: Mapping[str, Any]) -> None:
-    """Raise KeyError, TypeError or ValueError for the first thing that is not as it should be."""
-    for name in ("command", "world", "method"):
-        if not isinstance(document[name], str):
-            raise TypeError(f"{name} is not text")
-    tasks, rows = document["tasks"], document["iterations"]
-    if not isinstance(tasks, list) or not tasks or not all(isinstance(t, str) for t in tasks):
-        raise TypeError("tasks are not a list of names")
-    if not isinstance(rows, list) or not rows:
-        raise TypeError("iterations are not a list")
-    for n, row in enumerate(rows, start=1):
-        if row["i"] != n:
-            raise ValueError(f"iteration {n} is called {row['i']!r}")
-        _check_row(row, len(tasks))
-    chosen = document["selected"]
-    if type(chosen) is not int or not 1 <= chosen <= len(rows):
-        raise ValueError(f"selected is {chosen!r}, there are {len(rows)} iterations")
-    for name in ("versions", "heldout"):
-        if not isinstance(document[name], dict):
-            raise TypeError(f"{name} is not a table")
-    for name in ("seed", "env_steps"):
-        _check_number(document[name], name, must_be_known=True)
-
-
-def _check_row(row: Mapping[str, Any], tasks: int) -> None:
-    for name in SCALARS:
-        _check_number(row[name], name)
-    for name in PER_TASK:
-        _check_number(row[f"{name}_mean"], f"{name}_mean")
-        for value in _per_task(row[name], name, tasks):
-            _check_number(value, name)
-    for name in ("constraint", "updated"):
-        if not isinstance(row[name], dict) or not isinstance(row[name].get("description"), str):
-            raise TypeError(f"{name} has no description")
-        _check_number(row[name].get("iou"), "iou")
-    _check_number(row.get("env_steps"), "env_steps")
-    if row.get("ledger") is not None:
-        _per_task(row["ledger"], "ledger", tasks)
-
-
-def _per_task(values: Any, name: str, tasks: int) -> list[Any]:
-    if not isinstance(values, list) or len(values) != tasks:
-        raise ValueError(f"{name} has not one entry for each of {tasks} tasks")
-    return values
-
-
-def _check_number(value: object, name: str, must_be_known: bool = False) -> None:
-    if value is None and not must_be_known:
-        return
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} is {value!r}, not a number")
-    if not math.isfinite(value):
-        raise ValueError(f"{name} is {value!r}; what can't be had is null")
-
-
 def _optional(path: Path) -> dict[str, Any] | None:
     return read_json(path) if path.is_file() else None
 
 
 def _seconds(timing: Mapping[str, Any] | None) -> float | None:
-    """Wall-clock time of the game, if it was noted."""
-    ends = (timing or {}).get("iteration_end_s")
-    good = isinstance(ends, list) and ends and isinstance(ends[-1], int | float)
-    return float(ends[-1]) if good and isinstance(ends, list) else None
+    value = (timing or {}).get("seconds")
+    return float(value) if isinstance(value, int | float) else None
 
 
-# ----------------------------------------------------------------------------- over the map
+def _cells(
+    summary: Mapping[str, Any], config: Mapping[str, Any], features: Sequence[Feature]
+) -> Cells | None:
+    """The first map or floor, if the constraint is on its two columns and nothing else."""
+    for view in summary["views"]:
+        if view["kind"] in CELL_VIEWS and view["columns"] == list(range(len(features))):
+            world = config.get("world")
+            lines = world.get("map") if isinstance(world, dict) else None
+            drawn = lines if isinstance(lines, list) else []
+            return make_cells(view, [line for line in drawn if isinstance(line, str)])
+    return None
 
 
-def _learned(folder: Path, shape: tuple[int, int], floor: Layout | None) -> Learned:
-    c = constraint_files.load(folder)
-    return over_map(c, shape) if floor is None else over_floor(c, floor)
+def _views(summary: Mapping[str, Any], cells: Cells | None) -> tuple[View, ...]:
+    """Those that show what the constraint is on come first."""
+    views = [View(v["kind"], tuple(v["columns"])) for v in summary["views"]]
+    shown = [v for v in views if v.kind in CELL_VIEWS][: 0 if cells is None else 1]
+    views = [v for v in views if v.kind not in CELL_VIEWS or v in shown]
+    names, used = [f["name"] for f in summary["features"]], set(summary["used"])
+    return tuple(sorted(views, key=lambda v: not used <= {names[n] for n in v.columns}))
 
 
-def over_floor(c: Constraint, floor: Layout) -> Learned:
-    """A constraint on (x, y) over the cells of a maze, as the planner sees it."""
-    from ringfence.solvers.planner import THRESHOLD, cell_means
-
-    cost = cell_means(c, floor)
-    forbidden = cost > THRESHOLD
-    table = TableConstraint(CELLS, forbidden.astype(np.float64))
-    return Learned(cost, forbidden, f"{table.describe()} ({c.describe()})")
+def _truth(summary: Mapping[str, Any], features: Sequence[Feature]) -> LinearConstraint | None:
+    try:
+        return parse_inequality(summary["truth"], features) if summary["truth"] else None
+    except InvalidInput:  # of another form, such as a map's cells
+        return None
 
 
-def over_map(c: Constraint, shape: tuple[int, int]) -> Learned:
-    """A constraint on (row, col) over the cells of a map; tables and linear ones alike."""
-    if isinstance(c, TableConstraint) and c.values.shape != shape:
-        raise InvalidInput(f"a constraint over {c.values.shape} cells, the map has {shape}")
-    cells = np.indices(shape).reshape(2, -1).T.astype(np.float64)
-    if len(c.features) != cells.shape[1]:
-        raise InvalidInput(f"a constraint on {len(c.features)} features can't be drawn on a map")
-    return Learned(
-        cost=c.cost(cells).reshape(shape),
-        forbidden=(c.raw(cells) > 0).reshape(shape),
-        words=c.describe(),
-    )
+def _labels(run: Path, cells: Cells | None, c: Constraint | None) -> Labels | None:
+    """What is proven about the cells, and how the selected constraint stands to it."""
+    document = _optional(run / "evidence.json")
+    if document is None or cells is None or c is None:
+        return None
+    return make_labels(document, cells.over(c).forbidden)
 
 
-def _read_paths(
-    folder: Path, tasks: Sequence[str], shape: tuple[int, int], floor: Layout | None
-) -> tuple[tuple[NDArray[np.intp], ...], ...]:
-    demos = {d.task: d for d in demonstrations.load(folder).tasks}
-    if missing := [name for name in tasks if name not in demos]:
-        raise InvalidInput(f"{folder}: no demonstrations of task {missing[0]!r}; restore them")
-    return tuple(
-        tuple(
-            _cells(t.features, shape, folder)
-            if floor is None
-            else floor.cell_path(t.observations[:, :2])
-            for t in demos[name].train
+# The ledger -------------------------------------------------------------------------------------
+
+
+def _learners(ledger: Path, row: Row, tasks: int) -> tuple[Learner | None, ...]:
+    """An iteration's learners, as far as the ledger has them (it may have been cleared)."""
+    return tuple(_learner(ledger, name) for name in row["ledger"] or [None] * tasks)
+
+
+def _learner(ledger: Path, name: object) -> Learner | None:
+    # A name is a hash: anything else, such as "../x", is not looked for.
+    if not isinstance(name, str) or not name.isalnum():
+        return None
+    folder = ledger / name
+    if not (folder / "arrays.safetensors").is_file():
+        return None
+    arrays = read_tensors(folder / "arrays.safetensors")
+    try:
+        features, visits = (np.asarray(arrays[n], np.float64) for n in ("features", "visits"))
+        _, reward, reward_se, length = map(float, arrays["scalars"])
+        return Learner(
+            Behaviour(features, visits, reward, reward_se, length, None),
+            read_episodes(folder),
+            _walks(arrays),
         )
-        for name in tasks
-    )
+    except (KeyError, TypeError, ValueError) as problem:
+        raise InvalidInput(f"{folder}: not a whole solve ({problem}); delete it") from None
 
 
-def _cells(features: Array, shape: tuple[int, int], folder: Path) -> NDArray[np.intp]:
-    """A trajectory's cells [T, 2], up to where it comes to rest."""
-    cells = features.astype(np.intp)
-    if features.shape[1] != 2 or (cells < 0).any() or (cells >= np.array(shape)).any():
-        raise InvalidInput(
-            f"{folder}: a trajectory leaves the map of {shape[0]} x {shape[1]} cells; these are "
-            "not the demonstrations of this run"
-        )
-    moving = np.flatnonzero((np.diff(cells, axis=0) != 0).any(axis=1))
-    return cells[: (moving[-1] + 2) if len(moving) else 1]
+def _walks(arrays: Mapping[str, Any]) -> tuple[Array, ...]:
+    """The first walk from each start, where a planner noted them."""
+    if any(f"policy.{name}" not in arrays for name in ("xy", "length", "start")):
+        return ()
+    ends = np.cumsum(arrays["policy.length"].astype(np.intp))
+    _, first = np.unique(arrays["policy.start"], return_index=True)
+    walks = np.split(np.asarray(arrays["policy.xy"], np.float64), ends[:-1])
+    return tuple(walks[n] for n in first)
 
 
-def _read_visits(
-    folder: Path, rows: Sequence[Mapping[str, Any]], shape: tuple[int, int], floor: Layout | None
-) -> tuple[tuple[Array | None, ...], ...]:
-    """The learners' visits, as far as the ledger has them (it may have been cleared)."""
-    ledger = Ledger(folder)
-
-    def table(name: object) -> Array | None:
-        # A name is a hash: anything else, such as "../x", is not looked for.
-        solution = ledger.get(name) if isinstance(name, str) and name.isalnum() else None
-        if solution is None:
-            return None
-        pi = solution.behaviour
-        return visit_table(pi, shape) if floor is None else floor.visits(pi)
-
-    return tuple(
-        tuple(table(name) for name in row.get("ledger") or [None] * len(row["learner_reward"]))
-        for row in rows
-    )
+def read_episodes(folder: Path) -> tuple[Array, ...]:
+    """The episodes that a solve kept, features [t, d] each; none where there are none."""
+    path = folder / "episodes.safetensors"
+    if not path.is_file():
+        return ()
+    kept = read_tensors(path)
+    return tuple(np.asarray(kept[name], np.float64) for name in sorted(kept, key=int))
 
 
-def visitors(run: RunData) -> dict[Cell, list[tuple[int, int]]]:
-    """For each cell that an expert visited: (task index, on how many of its paths)."""
-    found: dict[Cell, list[tuple[int, int]]] = {}
-    for k, paths in enumerate(run.paths):
-        for cell, count in zip(*_count(paths), strict=True):
-            found.setdefault((int(cell[0]), int(cell[1])), []).append((k, int(count)))
-    return found
+def read_tensors(path: Path) -> dict[str, Any]:
+    try:
+        return dict(safetensors.numpy.load_file(path))
+    except (SafetensorError, OSError, ValueError) as problem:
+        raise InvalidInput(f"{path}: can't be read ({problem}); delete it and resume") from None
 
 
-def _count(paths: Sequence[NDArray[np.intp]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Distinct cells of some paths, and how many of the paths visit each."""
-    each = np.concatenate([np.unique(path, axis=0) for path in paths])
-    cells, count = np.unique(each, axis=0, return_counts=True)
-    return cells, count
+# What follows from the columns -------------------------------------------------------------------
 
 
-def violation_gap(rows: Sequence[Mapping[str, Any]]) -> list[float | None]:
+def violation_gap(rows: Sequence[Row]) -> list[float | None]:
     """Mean over iterations 1..i of the learners' true cost less the experts', for each i."""
     gaps: list[float] = []
     means: list[float | None] = []
@@ -339,3 +335,20 @@ def violation_gap(rows: Sequence[Mapping[str, Any]]) -> list[float | None]:
             gaps.append(learner - expert)
         means.append(float(np.mean(gaps)) if len(gaps) == row["i"] else None)
     return means
+
+
+def true_parameters(summary: Mapping[str, Any]) -> Mapping[str, float]:
+    """What the truth has in the place of each learned parameter, where these can be compared.
+
+    Nothing where the class leaves the scale free: theta and 2 theta are the same constraint.
+    """
+    true: Mapping[str, float] | None = summary["true_parameters"]
+    if not true:
+        return {}
+    text, names = summary["class"], summary["used"]
+    used = [Feature(name, "1") for name in names]
+    try:
+        template = parse_template(text, used) if HOLE in text else linear_template(used, names)
+    except InvalidInput:
+        return {}
+    return {} if template.scale_free else true

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.objects import Array
-from ringfence.report.draw import CURVE_STYLES, INK, LINE
-from ringfence.report.figures import canvas, picture_bytes
-from ringfence.runs.files import write_file
+from ringfence.report.draw.canvas import CURVE_STYLES, INK, LINE, canvas, save
 
 MILLION = 1e6
 
@@ -36,7 +34,7 @@ class Panel:
 
 def courses_figure(
     groups: Mapping[str, Mapping[int, Course]], limits: Mapping[str, float], path: Path
-) -> None:
+) -> Path:
     """A column of panels per group: cost and limit above the multiplier, seeds as lines."""
     with canvas(3.2 * len(groups), 4.6) as figure:
         axes = figure.subplots(2, len(groups), squeeze=False, sharex="col")
@@ -53,12 +51,12 @@ def courses_figure(
         axes[1, 0].set_ylabel("multiplier")
         most = int(np.argmax([len(seeds) for seeds in groups.values()]))
         axes[0, most].legend(frameon=False, fontsize=8)
-        write_file(path, picture_bytes(figure, path.suffix))
+        return save(figure, path)
 
 
 def comparison_figure(
     groups: Mapping[str, Sequence[Course]], panels: Sequence[Panel], path: Path
-) -> None:
+) -> Path:
     """Panels side by side; in each, a colour per group: seeds thin, their mean thick."""
     with canvas(4.6 * len(panels), 3.4) as figure:
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
@@ -72,7 +70,7 @@ def comparison_figure(
             _finish(ax, panel)
             ax.set(xlabel="million steps", ylabel=panel.label)
         axes[0].legend(frameon=False, fontsize=8)
-        write_file(path, picture_bytes(figure, path.suffix))
+        return save(figure, path)
 
 
 def mean_course(courses: Sequence[Course]) -> Course:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,10 @@ import numpy as np
 from ringfence.analysis import evidence as evidences
 from ringfence.analysis.evidence import LABELS, Evidence, Relation
 from ringfence.errors import InvalidInput
-from ringfence.report.read import Bools, RunData
-from ringfence.worlds.grid import Cell
+from ringfence.report.cells import Bools
+from ringfence.report.text import cell_name, figure_text, plural, some
+
+SUGGESTED = 3  # so many demonstrations are suggested
 
 
 @dataclass(frozen=True)
@@ -34,51 +37,40 @@ class Label:
         return {"allowed": "\u00b7", "proven": "P", "unknown": "?"}[self.kind]
 
 
-@dataclass(frozen=True)
-class Suggestion:
-    """A demonstration to ask for: of a task from a cell, and the unknown cells it would settle."""
-
-    task: str
-    start: Cell
-    score: float
-    cells: tuple[Cell, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Labels:
     """The evidence of a run, its labels by cell, and the selected constraint against them.
 
-    suggestions is None where the run did not look for any.
+    forbidden: the cells that the selected constraint forbids, in the map's shape; wishes: the
+    demonstrations worth asking for, in words, None where the run did not look for any.
     """
 
     evidence: Evidence
-    cells: dict[Cell, Label]
+    cells: dict[tuple[int, ...], Label]
+    forbidden: Bools
     relation: Relation
-    suggestions: tuple[Suggestion, ...] | None
-    remarks: tuple[str, ...]
+    wishes: tuple[str, ...] | None
 
     def count(self, kind: str) -> int:
         return self.evidence.counts()[kind]
 
     def region(self, kind: str) -> Bools:
-        """The cells with a label, [rows, cols]."""
+        """The cells with a label, as `forbidden` has them."""
         mask = self.evidence.labels == LABELS.index(kind)
-        return np.asarray(mask.reshape(self.evidence.shape))
+        return np.asarray(mask.reshape(self.forbidden.shape))
 
 
-def read_labels(run: RunData) -> Labels | None:
-    """The labels of a run, None if it has no evidence."""
-    if run.evidence is None:
-        return None
+def make_labels(document: Mapping[str, Any], forbidden: Bools) -> Labels:
+    """The labels in an evidence.json; forbidden: by the selected constraint, over the run's map."""
     try:
-        evidence = evidences.from_json(run.evidence["evidence"])
-        _check_indices(evidence, run.shape)
+        evidence = evidences.from_json(document["evidence"])
+        _check_indices(evidence, forbidden.shape)
         return Labels(
             evidence=evidence,
-            cells={cell: _label(evidence, n) for n, cell in enumerate(np.ndindex(run.shape))},
-            relation=evidences.relate(evidence, run.selected.forbidden),
-            suggestions=_suggestions(run.evidence),
-            remarks=_remarks(run.evidence),
+            cells={cell: _label(evidence, n) for n, cell in enumerate(np.ndindex(forbidden.shape))},
+            forbidden=forbidden,
+            relation=evidences.relate(evidence, forbidden.ravel()),
+            wishes=_wishes(document, evidence),
         )
     except (InvalidInput, KeyError, TypeError, ValueError, IndexError) as problem:
         cause = f"no entry {problem}" if isinstance(problem, KeyError) else str(problem)
@@ -88,10 +80,10 @@ def read_labels(run: RunData) -> Labels | None:
         ) from None
 
 
-def _check_indices(evidence: Evidence, shape: tuple[int, int]) -> None:
+def _check_indices(evidence: Evidence, shape: tuple[int, ...]) -> None:
     """All that is looked up by number must be there."""
-    count = shape[0] * shape[1]
-    if evidence.shape != shape:
+    count = math.prod(shape)
+    if evidence.shape not in (shape, (count,)):
         raise ValueError(f"it is about {evidence.shape} cells, the map has {shape}")
     for name in ("labels", "m", "m_exact", "witness"):
         if getattr(evidence, name).shape != (count,):
@@ -102,33 +94,22 @@ def _check_indices(evidence: Evidence, shape: tuple[int, int]) -> None:
 
 
 def _label(evidence: Evidence, n: int) -> Label:
-    return Label(
-        kind=LABELS[evidence.labels[n]],
-        m=int(evidence.m[n]),
-        exact=bool(evidence.m_exact[n]),
-        words=f"Evidence: {evidence.why(n)}",
-    )
+    why = f"Evidence: {evidence.why(n)}"
+    kind, m, exact = LABELS[evidence.labels[n]], int(evidence.m[n]), bool(evidence.m_exact[n])
+    return Label(kind, m, exact, why)
 
 
-def _suggestions(document: Mapping[str, Any]) -> tuple[Suggestion, ...] | None:
-    listed = document.get("next")
-    if listed is None:
+def _wishes(document: Mapping[str, Any], evidence: Evidence) -> tuple[str, ...] | None:
+    """The same task through the same cells is one wish, from the best of its starts."""
+    if document.get("next") is None:
         return None
-
-    def cell(pair: Sequence[int]) -> Cell:
-        row, col = pair
-        return int(row), int(col)
-
-    return tuple(
-        Suggestion(
-            str(s["task"]), cell(s["start"]), float(s["score"]), tuple(map(cell, s["cells"]))
+    unknown = plural(int(evidence.unknown.sum()), "unknown cell")
+    best: dict[tuple[str, str], str] = {}
+    for wish in document["next"]:
+        cells = some([cell_name(cell) for cell in wish["cells"]], 6)
+        gain = f"{figure_text(float(wish['score']), 2)} of {unknown}"
+        words = f"{wish['task']} from {cell_name(wish['start'])}: expected to settle {gain}"
+        best.setdefault(
+            (str(wish["task"]), cells), f"{words}, through {cells}." if cells else words
         )
-        for s in listed
-    )
-
-
-def _remarks(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the run itself noted about the constraint and the labels."""
-    relation = document.get("relation")
-    sentences: Sequence[Any] = relation.get("sentences", ()) if isinstance(relation, dict) else ()
-    return tuple(str(sentence) for sentence in sentences)
+    return tuple(best.values())[:SUGGESTED]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from ringfence.report.markup import Markup, figure_text, short, tag
+from ringfence.report.markup import Markup, short, tag
+from ringfence.report.text import figure_text
 
 Values = Sequence[float | None]
 WIDTH, HEIGHT = 360, 210
@@ -17,6 +17,7 @@ LABEL_GAP = 14
 MARKER = 3.6
 #: Values that differ by less are the same but for rounding.
 FLAT = 1e-9
+MOST_NUMBERS = 10  # below the chart
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,6 @@ class Series:
     name: str
     kind: str
     values: Values
-    marker: Literal["circle", "square", "diamond"] = "circle"
     dashed: bool = False
     thin: Sequence[Values] = ()
     error: Values = ()
@@ -70,25 +70,18 @@ def line_chart(
     count = max(len(s.values) for s in series)
     places = [_place(n, count) for n in range(count)]
     axis = Axis(0, 1, (0, 0.25, 0.5, 0.75, 1)) if whole else _axis(series, floor, zero)
-    guide = places[current - 1]
+    at, xs = places[current - 1], " ".join(map(short, places))
+    words = " ".join(f"{s.name}: {', '.join(map(figure_text, s.values))}." for s in series)
     svg = tag(
         "svg",
-        [_grid(axis), _iterations(places)],
-        tag(
-            "line",
-            class_="guide",
-            x1=guide,
-            x2=guide,
-            y1=TOP,
-            y2=HEIGHT - BOTTOM,
-            data_x=" ".join(map(short, places)),
-        ),
+        [*_grid(axis), *_iterations(places)],
+        tag("line", class_="guide", x1=at, x2=at, y1=TOP, y2=HEIGHT - BOTTOM, data_x=xs),
         [_drawn(s, axis, places) for s in series],
         _labels(series, axis),
         [_hit(n, count, series) for n in range(count)],
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="img",
-        aria_label=f"{name} per iteration. " + _in_words(series),
+        aria_label=f"{name} per iteration. {words}",
     )
     return tag("figure", tag("h3", name), svg, tag("figcaption", caption), class_="card chart")
 
@@ -99,17 +92,18 @@ def _place(n: int, count: int) -> float:
     return LEFT + (span / 2 if count == 1 else 8 + n * (span - 16) / (count - 1))
 
 
-def _axis(series: Sequence[Series], floor: float | None, zero: bool = True) -> Axis:
+# Axes --------------------------------------------------------------------------------------------
+
+
+def _axis(series: Sequence[Series], floor: float | None, zero: bool) -> Axis:
     values = [v for s in series for line in (s.values, *s.thin) for v in line if v is not None]
     for s in series:
         for v, e in zip(s.values, s.error, strict=False):
-            if v is not None and e is not None:
-                values += [v - e, v + e]
+            values += [] if v is None or e is None else [v - e, v + e]
     if floor is not None:
-        top = max(1.0, *(math.ceil(math.log10(max(v, floor)) - 1e-9) for v in values), 0)
-        exponents = range(math.floor(math.log10(floor)), int(top) + 1)
-        step = math.ceil(len(exponents) / 5)
-        ticks = tuple(10.0**e for e in exponents[::step])
+        top = max(1, *(math.ceil(math.log10(max(v, floor)) - 1e-9) for v in values))
+        exponents = range(math.floor(math.log10(floor)), top + 1)
+        ticks = tuple(10.0**e for e in exponents[:: math.ceil(len(exponents) / 5)])
         return Axis(ticks[0], max(10.0**top, ticks[-1]), ticks, floor)
     values += [0.0] if zero or not values else []
     low, high = min(values), max(values)
@@ -136,46 +130,37 @@ def tick_texts(ticks: Sequence[float]) -> list[str]:
     return texts
 
 
+def tick_text(text: object, x: float, y: float, anchor: str = "middle") -> Markup:
+    return tag("text", str(text), class_="tick", x=x, y=y, text_anchor=anchor)
+
+
 def _grid(axis: Axis) -> list[Markup]:
-    right = WIDTH - RIGHT
-    lines = [
-        tag("line", class_="gridline", x1=LEFT, x2=right, y1=axis(v), y2=axis(v))
-        for v in axis.ticks
-    ]
-    texts = [
-        tag("text", words, class_="tick", x=LEFT - 7, y=axis(v) + 4, text_anchor="end")
-        for v, words in zip(axis.ticks, tick_texts(axis.ticks), strict=True)
-    ]
-    return lines + texts
+    drawn = []
+    for value, text in zip(axis.ticks, tick_texts(axis.ticks), strict=True):
+        y = axis(value)
+        drawn += [
+            tag("line", class_="gridline", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y),
+            tick_text(text, LEFT - 7, y + 4, "end"),
+        ]
+    return drawn
 
 
 def _iterations(places: Sequence[float]) -> list[Markup]:
     """Numbers below the chart, thinned out where there are many."""
-    step = math.ceil(len(places) / 10)
-    shown = [n for n in range(len(places)) if n % step == 0]
-    bottom = HEIGHT - BOTTOM + 16
-    ticks = [
-        tag("text", n + 1, class_="tick", x=places[n], y=bottom, text_anchor="middle")
-        for n in shown
-    ]
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    return [
-        *ticks,
-        tag("text", "iteration", class_="tick", x=middle, y=bottom + 14, text_anchor="middle"),
-    ]
+    step, y = math.ceil(len(places) / MOST_NUMBERS), HEIGHT - BOTTOM + 16
+    numbers = [tick_text(n + 1, x, y) for n, x in enumerate(places) if n % step == 0]
+    return [*numbers, tick_text("iteration", (LEFT + WIDTH - RIGHT) / 2, y + 14)]
+
+
+# Lines -------------------------------------------------------------------------------------------
 
 
 def _drawn(s: Series, axis: Axis, places: Sequence[float]) -> Markup:
     thin = [tag("path", class_="thin", d=_line(v, axis, places)) for v in s.thin]
-    main = tag(
-        "path",
-        class_="main",
-        d=_line(s.values, axis, places),
-        stroke_dasharray="5 4" if s.dashed else None,
-    )
-    draw = MARKERS[s.marker]
+    dashes = "5 4" if s.dashed else None
+    main = tag("path", class_="main", d=_line(s.values, axis, places), stroke_dasharray=dashes)
     markers = [
-        draw(places[n], axis(v), axis.floor is not None and v <= axis.floor)
+        _marker(s, places[n], axis(v), axis.floor is not None and v <= axis.floor)
         for n, v in enumerate(s.values)
         if v is not None
     ]
@@ -206,31 +191,15 @@ def _band(s: Series, axis: Axis, places: Sequence[float]) -> Markup | None:
     return tag("path", class_="band", d="M" + "L".join(above + below) + "Z")
 
 
-def _circle(x: float, y: float, hollow: bool) -> Markup:
-    return tag("circle", class_=_dot(hollow), cx=x, cy=y, r=MARKER)
-
-
-def _square(x: float, y: float, hollow: bool) -> Markup:
+def _marker(s: Series, x: float, y: float, hollow: bool) -> Markup:
+    """Experts have squares, other dashed lines diamonds, the rest circles."""
+    kind = "dot hollow" if hollow else "dot"
+    if not s.dashed:
+        return tag("circle", class_=kind, cx=x, cy=y, r=MARKER)
     side = 2 * MARKER - 0.8
-    return tag("rect", class_=_dot(hollow), x=x - side / 2, y=y - side / 2, width=side, height=side)
-
-
-def _diamond(x: float, y: float, hollow: bool) -> Markup:
-    r = MARKER + 1
-    points = ((x, y - r), (x + r, y), (x, y + r), (x - r, y))
-    text = " ".join(f"{short(a)},{short(b)}" for a, b in points)
-    return tag("polygon", class_=_dot(hollow), points=text)
-
-
-def _dot(hollow: bool) -> str:
-    return "dot hollow" if hollow else "dot"
-
-
-MARKERS: dict[str, Callable[[float, float, bool], Markup]] = {
-    "circle": _circle,
-    "square": _square,
-    "diamond": _diamond,
-}
+    turned = None if s.kind == "expert" else f"rotate(45 {short(x)} {short(y)})"
+    box = {"x": x - side / 2, "y": y - side / 2, "width": side, "height": side}
+    return tag("rect", class_=kind, transform=turned, **box)
 
 
 def _labels(series: Sequence[Series], axis: Axis) -> list[Markup]:
@@ -244,11 +213,9 @@ def _labels(series: Sequence[Series], axis: Axis) -> list[Markup]:
     heights = [y for y, _, _ in wanted]
     for n in range(1, len(heights)):
         heights[n] = max(heights[n], heights[n - 1] + LABEL_GAP)
-    if heights:
-        down = max(0.0, heights[-1] - (HEIGHT - BOTTOM + 4))
-        heights = [y - down for y in heights]
+    down = max(0.0, heights[-1] - (HEIGHT - BOTTOM + 4)) if heights else 0.0
     return [
-        tag("text", text, class_=f"label {kind}", x=WIDTH - RIGHT + 6, y=y)
+        tag("text", text, class_=f"label {kind}", x=WIDTH - RIGHT + 6, y=y - down)
         for y, (_, text, kind) in zip(heights, wanted, strict=True)
     ]
 
@@ -258,17 +225,6 @@ def _hit(n: int, count: int, series: Sequence[Series]) -> Markup:
     width = (WIDTH - LEFT - RIGHT) / count
     known = [s for s in series if n < len(s.values)]
     words = "; ".join(f"{s.name} {figure_text(s.values[n])}" for s in known)
-    return tag(
-        "rect",
-        tag("title", f"iteration {n + 1}: {words}"),
-        class_="hit",
-        x=LEFT + n * width,
-        y=TOP,
-        width=width,
-        height=HEIGHT - TOP - BOTTOM,
-        data_goto=n + 1,
-    )
-
-
-def _in_words(series: Sequence[Series]) -> str:
-    return " ".join(f"{s.name}: {', '.join(map(figure_text, s.values))}." for s in series)
+    box = {"x": LEFT + n * width, "y": TOP, "width": width, "height": HEIGHT - TOP - BOTTOM}
+    title = tag("title", f"iteration {n + 1}: {words}")
+    return tag("rect", title, class_="hit", data_goto=n + 1, **box)

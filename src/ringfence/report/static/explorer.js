@@ -1,25 +1,22 @@
-"""The page's script: it moves the class `off` about, and says what a cell's facts are.
-
-The state stands in the address ("#iteration=2&task=all&layers=truth,paths&cell=3,4"), so that a
-view can be linked to.
-"""
-
-JS = """
+// The explorer: it moves the class `off` about, and says what a cell's facts are.
+// The state stands in the address ("#iteration=2&task=all&layers=truth,paths&cell=3,4"), so that
+// a view can be linked to.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
   const all = (query, root = document) => [...root.querySelectorAll(query)];
   const one = (id) => document.getElementById(id);
   const parts = all("#explorer [data-layer], #explorer [data-i]");
-  const boxes = all("#layers input"), slider = one("iteration"), task = one("task");
-  const tip = one("tip"), ring = one("ring"), stage = one("stage"), play = one("play");
+  const boxes = all("#layers input"), slider = one("iteration"), play = one("play");
+  const task = one("task"); // null where there is one task
+  const map = one("map"), tip = one("tip"), ring = one("ring"); // null where there are no cells
   const state = {
     i: data.selected, task: "all", cell: null,
     layers: new Set(boxes.filter((b) => b.checked).map((b) => b.value)),
   };
   // Native tooltips are for pages without a script; their text becomes the facts of a cell.
   const cells = new Map(all("#cells .cell").map((cell) => {
-    const title = cell.querySelector("title"), facts = title.textContent.split("\\n");
+    const title = cell.querySelector("title"), facts = title.textContent.split("\n");
     title.remove();
     return [cell.dataset.cell, { cell, facts }];
   }));
@@ -40,12 +37,12 @@ JS = """
       row.classList.toggle("current", +row.dataset.row === state.i);
     for (const goal of all("#map [data-goal]"))
       goal.classList.toggle("dim", state.task !== "all" && goal.dataset.goal !== state.task);
-    one("map").classList.toggle("single", state.task !== "all");
+    if (map) map.classList.toggle("single", state.task !== "all");
     for (const box of boxes) box.checked = state.layers.has(box.value);
     slider.value = state.i;
     slider.setAttribute("aria-valuetext", "iteration " + state.i);
     one("shown").textContent = state.i + " of " + data.count;
-    task.value = state.task;
+    if (task) task.value = state.task;
     describe();
   }
 
@@ -69,6 +66,7 @@ JS = """
   }
 
   function describe() {
+    if (!tip) return;
     const known = state.cell && cells.get(state.cell);
     tip.classList.toggle("off", !known);
     ring.classList.toggle("off", !known);
@@ -80,7 +78,8 @@ JS = """
     }));
     for (const name of ["x", "y", "width", "height"])
       ring.setAttribute(name, known.cell.getAttribute(name));
-    const box = known.cell.getBoundingClientRect(), around = stage.getBoundingClientRect();
+    const box = known.cell.getBoundingClientRect();
+    const around = tip.parentElement.getBoundingClientRect();
     const left = box.left - around.left + box.width / 2 - tip.offsetWidth / 2;
     const most = Math.max(0, around.width - tip.offsetWidth);
     tip.style.left = Math.min(Math.max(0, left), most) + "px";
@@ -102,7 +101,7 @@ JS = """
     const i = Number(wish.get("iteration"));
     if (Number.isInteger(i) && i >= 1 && i <= data.count) state.i = i;
     const of = wish.get("task");
-    if (of === "all" || (/^\\d+$/.test(of) && +of < data.tasks.length)) state.task = of;
+    if (of === "all" || (task && /^\d+$/.test(of) && +of < data.tasks.length)) state.task = of;
     if (wish.has("layers")) {
       const names = boxes.map((box) => box.value);
       state.layers = new Set(wish.get("layers").split(",").filter((n) => names.includes(n)));
@@ -127,7 +126,7 @@ JS = """
     }, 1000);
   });
   slider.addEventListener("input", () => { stop(); change({ i: +slider.value }); });
-  task.addEventListener("change", () => change({ task: task.value }));
+  if (task) task.addEventListener("change", () => change({ task: task.value }));
   for (const box of boxes) box.addEventListener("change", () => {
     state.layers[box.checked ? "add" : "delete"](box.value);
     change({});
@@ -136,21 +135,22 @@ JS = """
     hit.addEventListener("click", () => { stop(); change({ i: +hit.dataset.goto }); });
 
   const board = one("cells");
-  const look = (cell) => { state.cell = cell; describe(); };
-  board.addEventListener("pointerover", (e) => look(e.target.dataset.cell || null));
-  board.addEventListener("pointerleave", () => look(null));
-  board.addEventListener("focus", () => look(state.cell || "0,0"));
-  board.addEventListener("blur", () => look(null));
-  board.addEventListener("keydown", (e) => {
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    if (e.key === "Escape") return look(null);
-    if (!step[e.key]) return;
-    e.preventDefault();
-    const [r, c] = (state.cell || "0,0").split(",").map(Number), [dr, dc] = step[e.key];
-    const next = (r + dr) + "," + (c + dc);
-    if (cells.has(next)) look(next);
-  });
+  if (board) {
+    const look = (cell) => { state.cell = cell; describe(); };
+    board.addEventListener("pointerover", (e) => look(e.target.dataset.cell || null));
+    board.addEventListener("pointerleave", () => look(null));
+    board.addEventListener("focus", () => look(state.cell || "0,0"));
+    board.addEventListener("blur", () => look(null));
+    board.addEventListener("keydown", (e) => {
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+      if (e.key === "Escape") return look(null);
+      if (!step[e.key]) return;
+      e.preventDefault();
+      const [r, c] = (state.cell || "0,0").split(",").map(Number), [dr, dc] = step[e.key];
+      const next = (r + dr) + "," + (c + dc);
+      if (cells.has(next)) look(next);
+    });
+  }
   addEventListener("hashchange", follow);
   follow();
 })();
-"""

@@ -1,0 +1,257 @@
+"""Pictures of finished runs: result, evidence, iterations over seeds, paths from above."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ringfence.constraints import files as constraint_files
+from ringfence.errors import InvalidInput
+from ringfence.objects import NotHere
+from ringfence.report.cells import Cells, make_cells
+from ringfence.report.draw.axes import contours, draw_map, draw_plane, outline
+from ringfence.report.draw.canvas import (
+    EXPERT,
+    FORBIDDEN,
+    INK,
+    LEARNER,
+    Curve,
+    canvas,
+    draw_curves,
+    save,
+)
+from ringfence.report.draw.figures import path_picture, top_view
+from ringfence.report.draw.geometry import lane, levels, limits, thinned
+from ringfence.report.draw.svg_plane import EXPERTS, bounds, histograms
+from ringfence.report.facts import title as run_title
+from ringfence.report.read import Run, read_episodes, read_json, read_run, true_parameters
+from ringfence.report.text import parameter_words
+from ringfence.report.validate import CELL_VIEWS
+
+Summary = Mapping[str, Any]
+LEVELS = (0.1, 0.3, 0.5)  # of a network's cost, drawn thicker and thicker
+WIDTHS = (0.7, 1.0, 1.6)
+POINTS = 250  # of a path on a floor
+
+
+# The result --------------------------------------------------------------------------------------
+
+
+def run_figure(run: Path, path: Path) -> Path:
+    """The picture of a run's result: drawing, evidence and curves side by side."""
+    data = read_run(run)
+    if not data.rows or not data.views:
+        raise InvalidInput(f"{run}: it has no constraint, or no view, to draw")
+    evident = data.cells is not None and data.labels is not None
+    with canvas(12.4 if evident else 8.2, 4.9) as figure:
+        figure.suptitle(run_title(data), x=0.01, ha="left", fontsize=13, fontweight="bold")
+        shares = (1.2, 1.2, 0.95) if evident else (1.2, 0.95)
+        grid = figure.add_gridspec(2, len(shares), width_ratios=shares)
+        _result(figure.add_subplot(grid[:, 0]), data)
+        if evident:
+            _evidence(figure.add_subplot(grid[:, 1]), data)
+        _run_curves(figure, grid, data)
+        return save(figure, path)
+
+
+def _result(ax: Any, run: Run) -> None:
+    n = run.selected - 1
+    if run.cells is not None:
+        learned = run.chosen
+        _map(ax, run, run.cells, cost=learned.cost * learned.forbidden)
+        ax.set_title("Experts' paths and the learned constraint")
+        truth = "" if run.walls is None else ", thick line: true walls"
+        ax.set_xlabel(f"hatched: forbidden by the constraint{truth}", fontsize=8)
+    elif run.views[0].kind == "plane":
+        _plane(ax, run, (run.views[0].columns[0], run.views[0].columns[1]), n)
+        ax.legend(frameon=False, fontsize=7, loc="upper left")
+    else:
+        _spread(ax, run, run.views[0].columns[0], n)
+
+
+def _map(ax: Any, run: Run, cells: Cells, **parts: Any) -> None:
+    """The experts' paths and the places on a map or floor, with other parts."""
+    every = [phi for group in run.experts for phi in group]
+    if cells.layout is None:
+        paths = [lane(cells.path(phi), k) for k, phi in enumerate(every, start=1)]
+    else:
+        paths = [thinned(cells.places(phi), POINTS) for phi in every]
+    draw_map(ax, cells.shape, truth=cells.walls, paths=paths, places=cells.letters, **parts)
+
+
+def _evidence(ax: Any, run: Run) -> None:
+    assert run.cells is not None
+    assert run.labels is not None
+    draw_map(ax, run.cells.shape, labels=run.labels, places=run.cells.letters)
+    outline(ax, run.labels.forbidden, FORBIDDEN, 1.8, "--")
+    ax.set_title("What the demonstrations prove")
+    ax.set_xlabel("dot allowed, P proven, figure: size of the conflict, ? unknown", fontsize=8)
+
+
+def _spread(ax: Any, run: Run, column: int, n: int) -> None:
+    """How one feature is spread under experts and learners, with the learned and the true limit."""
+    bins, groups = histograms(run, column)
+    for group, colour, name in ((0, EXPERT, "experts"), (n + 1, LEARNER, "learners")):
+        ax.stairs(groups[group]["all"], bins, color=colour, alpha=0.5, fill=True, label=name)
+    low, high = float(bins[0]), float(bins[-1])
+    for value in limits(run.learned[n], column, low, high):
+        ax.axvline(value, color=FORBIDDEN, linewidth=1.6, label="learned")
+    for value in [] if run.truth is None else limits(run.truth, column, low, high):
+        ax.axvline(value, color=INK, linewidth=1.2, linestyle=":", label="truth")
+    feature = run.features[column]
+    ax.set(xlabel=f"{feature.name}, {feature.unit}", ylabel="share of steps")
+    ax.legend(frameon=False, fontsize=7)
+
+
+def _run_curves(figure: Any, grid: Any, run: Run) -> None:
+    """Reward, and true cost or (without a truth) cost or bound, per iteration."""
+    x = [row["i"] for row in run.rows]
+
+    def panel(place: Any, title: str, names: Mapping[str, str]) -> None:
+        ax = figure.add_subplot(place)
+        columns = {name: np.array(run.column(column), float) for name, column in names.items()}
+        draw_curves(ax, [Curve(name, x, list(v)) for name, v in columns.items()], "iteration", "")
+        ax.set_title(title)
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+
+    def pair(column: str) -> dict[str, str]:
+        return {f"{who}s": f"{who}_{column}_mean" for who in ("learner", "expert")}
+
+    panel(grid[0, -1], "Reward per episode", pair("reward"))
+    if run.truth_known:
+        steps = "True cost per episode" if run.walls is None else "Steps in forbidden cells"
+        panel(grid[1, -1], steps, pair("true_cost"))
+    elif any(value is not None for value in run.column("bound")):
+        panel(grid[1, -1], "Regret bound", {"bound": "bound"})
+    else:
+        panel(grid[1, -1], "Cost under the learned constraint", pair("cost"))
+
+
+def evidence_figure(run: Path, path: Path) -> Path:
+    """What the demonstrations prove per cell, the constraint's lines and the paths."""
+    data = read_run(run)
+    cells = data.cells
+    if cells is None or data.labels is None:
+        raise InvalidInput(f"{run}: it has no map with evidence to draw")
+    with canvas(6.2, 6.8) as figure:
+        ax = figure.add_subplot()
+        _map(ax, data, cells, labels=data.labels)
+        note = "dashed: the constraint"
+        if cells.layout is None:
+            outline(ax, data.labels.forbidden, FORBIDDEN, 1.8, "--")
+        else:
+            note = f"violet: cost {', '.join(f'{level:g}' for level in LEVELS)}"
+            for level, width in zip(LEVELS, WIDTHS, strict=True):
+                contours(ax, levels(data.learned[data.selected - 1], cells.layout, level), width)
+        walls = "" if cells.walls is None else "; black: true walls"
+        ax.set_title("Evidence, the learned constraint and the demonstrations")
+        ax.set_xlabel(
+            f"{note}{walls}\nP proven, figure: size of the conflict, ? unknown, dot: allowed",
+            fontsize=8,
+        )
+        return save(figure, path)
+
+
+# Over seeds --------------------------------------------------------------------------------------
+
+
+def iterations_figure(summaries: Sequence[Summary], path: Path) -> Path:
+    """Parameters, reward and true raw value per iteration: mean and standard error over seeds."""
+    panels = [("reward per episode", "reward")]
+    if summaries[0]["truth"]:
+        panels.append(("true raw value per episode", "true_raw"))
+    names = list(summaries[0]["iterations"][0]["constraint"]["parameters"])
+    shown = names if len(names) <= 2 else []
+    count = len(panels) + len(shown)
+    with canvas(3.6 * count, 3.0) as figure:
+        axes = figure.subplots(1, count, squeeze=False)[0]
+        for ax, name in zip(axes, shown, strict=False):
+            _parameter_panel(ax, summaries, name)
+        for ax, (label, column) in zip(axes[len(shown) :], panels, strict=True):
+            names = [f"{who}_{column}_mean" for who in ("learner", "expert")]
+            lines = [[_column(s, name) for s in summaries] for name in names]
+            curves = [over_seeds("learners", lines[0]), over_seeds("experts", lines[1])]
+            draw_curves(ax, curves, "iteration", label)
+        return save(figure, path)
+
+
+def _parameter_panel(ax: Any, summaries: Sequence[Summary], name: str) -> None:
+    lines = [[row["constraint"]["parameters"][name] for row in s["iterations"]] for s in summaries]
+    label = f"learned {parameter_words(name)}"
+    draw_curves(ax, [over_seeds("learned", lines)], "iteration", label)
+    true = true_parameters(summaries[0]).get(name)
+    if true is not None:
+        ax.axhline(float(true), color=INK, linewidth=1.0, linestyle=":", label="truth")
+        ax.legend(frameon=False, fontsize=8)
+
+
+def _column(summary: Summary, name: str) -> list[float]:
+    return [row[name] for row in summary["iterations"]]
+
+
+def over_seeds(name: str, lines: Sequence[Sequence[float]]) -> Curve:
+    """A run that ended early keeps its last value."""
+    longest = max(map(len, lines))
+    values = np.array([[*line, *[line[-1]] * (longest - len(line))] for line in lines], float)
+    se = values.std(axis=0, ddof=1) / np.sqrt(len(lines)) if len(lines) > 1 else None
+    x = list(range(1, longest + 1))
+    return Curve(name, x, values.mean(axis=0).tolist(), None if se is None else se.tolist())
+
+
+# A single problem --------------------------------------------------------------------------------
+
+
+def solve_picture(folder: Path) -> bytes | NotHere:
+    """path.png of `solve` and `transfer`: the kept episodes on a map or floor, or from above."""
+    summary, c = read_json(folder / "summary.json"), constraint_files.load(folder / "constraint")
+    episodes, task = read_episodes(folder), tomllib.loads((folder / "solve.toml").read_text())
+    if not episodes:
+        return NotHere("no episodes were kept")
+    title = f"{summary['task']}: {c.describe()}"
+    for view in summary["views"]:
+        if view["kind"] in CELL_VIEWS and len(view["columns"]) == len(c.features):
+            cells = make_cells(view, task["world"].get("map", ()))
+            learned, on_floor = cells.over(c), cells.layout is not None
+            paths = episodes if on_floor else [cells.path(phi) for phi in episodes]
+            cost, places = learned.cost * learned.forbidden, cells.letters
+            return path_picture(cells.walls, cost, paths, title, places, cells.layout)
+        if view["kind"] == "plane":
+            return top_view(episodes, c, tuple(view["columns"]), title)
+    return NotHere("this world has no map or plane to draw it on")
+
+
+# From above --------------------------------------------------------------------------------------
+
+
+def is_planar(summary: Summary) -> bool:
+    """Is the constraint on x and y?"""
+    return set(summary["used"]) == {"x", "y"}
+
+
+def paths_figure(run: Path, path: Path) -> Path:
+    """First, middle and last iteration from above: paths, learned and true edge."""
+    data = read_run(run)
+    plane = next((view for view in data.views if view.kind == "plane"), None)
+    if plane is None or not data.rows:
+        raise InvalidInput(f"{run}: it has no plane to draw paths on")
+    count, xy = len(data.rows), (plane.columns[0], plane.columns[1])
+    chosen = sorted({0, (count - 1) // 2, count - 1})
+    with canvas(3.4 * len(chosen), 3.4) as figure:
+        axes = figure.subplots(1, len(chosen), squeeze=False, sharex=True, sharey=True)[0]
+        for ax, n in zip(axes, chosen, strict=True):
+            _plane(ax, data, xy, n)
+            ax.set_title(f"iteration {n + 1}: {data.learned[n].describe()}", fontsize=8)
+        axes[0].legend(frameon=False, fontsize=7, loc="upper left")
+        return save(figure, path)
+
+
+def _plane(ax: Any, run: Run, xy: tuple[int, int], n: int) -> None:
+    experts = [t for group in run.experts for t in group[:EXPERTS]]
+    learners = [t for one in run.learners[n] if one is not None for t in one.episodes]
+    draw_plane(ax, xy, bounds(run, xy), experts, learners, run.learned[n], run.truth)
+    across, up = (run.features[column] for column in xy)
+    ax.set(xlabel=f"{across.name}, {across.unit}", ylabel=f"{up.name}, {up.unit}")
