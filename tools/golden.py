@@ -40,17 +40,30 @@ truth     --truth "speed <= 0.75"
 speed     --class "speed <= ?"
 make      --steps 4096 --paths 4 --heldout 2
 slip      --slip 0.05 --horizon 30
-icl       --method icl --task 0 --buffer 1 --anneal 0.1 --iterations 4
+icl       --method icl --task 0 --buffer 1 --anneal 0.1 --iterations 4 || --method icl --task 0 \
+--set game.buffer=1 --set game.anneal=0.1 --iterations 4
 mini      --world ant-maze:mini.txt --horizon 400 --paths 2 --heldout 1
+walks     || --set solver.episodes=2
 clone     --clone-steps 100 || --set opening.steps=100
-no_clone  --clone-steps 0 || --set opening.steps=0
-no_probe  --no-probe || --no-probe
-budget    --expert-budget 20 || --set player.expert_budget=20
+no_clone  --clone-steps 0 || --set opening.kind=none --set opening.probe=true
+no_probe  --no-probe || --set opening.probe=false
+budget    --expert-budget 20
 tolerance --tolerance 5 || --set player.tolerance=5
 cheetah   kind = "gym", env = "HalfCheetah-v5", steps = 100, features = [{ name = "x_velocity" }]
-in_game   , player = "payoff", expert_budget = 2.0 ||
+in_game   , probe = false, player = "payoff", expert_budget = 2.0 ||
 player    || player = { kind = "payoff", expert_budget = 2.0 }
 opening   clone = { steps = 100 } || opening = { steps = 100 }
+unprobed  clone = { steps = 100 } || opening = { steps = 100, probe = false }
+dropped   --drop-failed || --set demos.drop_failed=true
+weighted  --player weighted --carry critics || --set player.weighted=true \
+--set opening.carry=critics
+state     --full-state --start-share 0.3 --initial free || --set world.full_state=true \
+--set solver.start_share=0.3 --set opening.initial=free
+early     --stop-share 0.9 || --set game.stop_share=0.9
+pid       --solver pid || --solver lagrangian --set solver.multiplier=pid
+gradient  --multiplier gradient || --set solver.multiplier=gradient
+lp        --solver lp || --set solver.kind=lp
+lazy      --expert-delta 0.3 || --set experts.delta=0.3
 solver    ppo = { $settings } || solver = { $settings }
 settings  env_steps = 2048, copies = 8, batch = 128, hidden = [16], evaluation_episodes = 4
 """
@@ -62,8 +75,8 @@ FILES = {
     "mini.txt": "S#0\n...\n..1\n",
     "two.toml": """world = { $cheetah, truth = "x_velocity <= 0.5", tasks = [{ name = "plain" }, \
 { name = "frugal", kwargs = { ctrl_cost_weight = 0.5 } }] }
-game = { constraint = "x_velocity <= ?", method = "mt-icl", iterations = 2, probe = false $in_game }
-demos = { path = "demos/gym-two" }\n$player\n$opening\n$solver""",
+game = { constraint = "x_velocity <= ?", method = "mt-icl", iterations = 2 $in_game }
+demos = { path = "demos/gym-two" }\n$player\n$unprobed\n$solver""",
     "one.toml": """world = { kind = "gym", env = "Pendulum-v1", truth = "turning <= 1.5", \
 features = [{ name = "turning", unit = "rad/s", column = 2 }] }
 game = { constraint = "turning <= ?", iterations = 2, buffer = 4.0, anneal = 2.0 }
@@ -79,35 +92,39 @@ maze/ftrl           learn --world maze --player ftrl --iterations 4 --seed 2
 maze/linear         learn --world maze --class linear --iterations 3
 maze/icl            learn --world maze --method icl --task 3
 maze/lp             learn --world maze --solver lp --paths 4 --heldout 2
-maze/exact          learn --world maze --experts exact
-maze/unrestricted   learn --world maze --unrestricted --temperature 0.2 --iterations 3
+maze/exact          learn --world maze --experts exact || learn --world maze \
+--set demos.experts=exact
+maze/unrestricted   learn --world maze --unrestricted --temperature 0.2 --iterations 3 || \
+learn --world maze --set player.restricted=false --set solver.temperature=0.2 --iterations 3
 grid/tasks          learn --world walls.txt --horizon 30
-grid/slip           learn --world walls.txt $slip --expert-delta 0.3 --paths 20 --heldout 10 $icl
+grid/slip           learn --world walls.txt $slip $lazy --paths 20 --heldout 10 $icl
 grid/no-truth       learn --world open.txt $slip --demos grid/slip/demos $icl
-grid/linear         learn --world corner.txt --class linear --reward exp-distance --iterations 3
-grid/slip-tasks     learn --world walls.txt $slip --expert-delta 0.3 --iterations 3
+grid/linear         learn --world corner.txt --class linear --reward exp-distance --iterations 3 \
+|| learn --world corner.txt --class linear --set world.reward=exp-distance --iterations 3
+grid/slip-tasks     learn --world walls.txt $slip $lazy --iterations 3
 ant/regression      $mujoco $speed $clone $no_probe
 ant/not-needed      $mujoco $speed $clone --seed 0
-ant/payoff          $mujoco $speed --player payoff $budget --drop-failed $clone $no_probe
-ant/weighted        $mujoco --class linear --on x,y --player weighted $clone --carry critics
+ant/payoff          $mujoco $speed --player payoff $budget $dropped $clone $no_probe
+ant/weighted        $mujoco --class linear --on x,y $weighted $clone
 ant/mlp             $mujoco --class mlp --on x,y $tolerance $clone $no_probe
-ant/full-state      $mujoco --class mlp --full-state --start-share 0.3 $no_clone --initial free
+ant/full-state      $mujoco --class mlp $state $no_clone
 ant-bullet/regression $bullet $speed $clone $no_probe
-ant-bullet/payoff   $bullet $speed --player payoff $budget $clone $no_probe --stop-share 0.9
+ant-bullet/payoff   $bullet $speed --player payoff $budget $clone $no_probe $early
 gym/two             learn two.toml
 gym/one             learn one.toml --seed 3
-ant-maze/paper      learn --world ant-maze --paths 2 --heldout 1 --iterations 2
-ant-maze/unrestricted learn $mini --iterations 2 --unrestricted
-ant-maze/one-task   learn $mini --iterations 2 --task 1 --seed 1
+ant-maze/paper      learn --world ant-maze --paths 2 --heldout 1 --iterations 2 $walks
+ant-maze/unrestricted learn $mini --iterations 2 --unrestricted || learn $mini --iterations 2 \
+--set player.restricted=false $walks
+ant-maze/one-task   learn $mini --iterations 2 --task 1 --seed 1 $walks
 solve/maze          solve --world maze --constraint "col + row <= 12"
 solve/maze-truth    solve --world maze --solver lp --task 4
-solve/maze-learned  solve --world maze --solver pid --constraint maze/regression --task 2
+solve/maze-learned  solve --world maze $pid --constraint maze/regression --task 2
 solve/ant           solve --world ant --constraint "speed <= 0.75" --delta 20 $ppo
-solve/ant-on solve --world ant --policy solve/ant $ppo --constraint ant/payoff --multiplier gradient
+solve/ant-on solve --world ant --policy solve/ant $ppo --constraint ant/payoff $gradient
 solve/ant-bullet    solve --world ant-bullet --constraint "speed <= 0.75" --delta 20 $ppo
 solve/gym solve --world gym:HalfCheetah-v5 --feature x_velocity --constraint "x_velocity <= 1" $ppo
 transfer/maze-avoid transfer maze/regression --goal 2,7 --start 9,3 --unknown avoid
-transfer/maze-allow transfer maze/lp --goal 4,4 --start 9,3 --unknown allow --solver lp
+transfer/maze-allow transfer maze/lp --goal 4,4 --start 9,3 --unknown allow $lp
 transfer/maze-uncovered transfer maze/icl --goal 0,7 --start 9,3 --unknown allow
 transfer/grid       transfer grid/tasks --goal 1,7 --start 5,0 --unknown allow
 transfer/ant-maze   transfer ant-maze/paper --goal 2,7 --start 9,3
@@ -132,7 +149,10 @@ resume/gym          resume resume/gym --iterations 3
 """
 COPIES = {"resume/ant": "ant/regression", "resume/gym": "gym/two"}  # what is played on
 #: Keys that the new version calls otherwise: (pattern of the new key, the old one).
-RENAMED: list[tuple[str, str]] = []
+RENAMED: list[tuple[str, str]] = [
+    (r"^selection\.(gap|learner_reward|rewarding|enough_reward)", r"heldout.\1"),
+    (r"^policy/policy:", "policy:"),
+]
 #: Entries that say how a run came about, or say numbers again in words.
 IGNORED = {"schema", "command", "versions", "ledger", "description", "provenance", "features"}
 STRICT_WORDS = {"labels", "tasks", "name"}  # others (warnings, reasons) may be said anew
@@ -245,7 +265,7 @@ def leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         for n, inner in enumerate(value):
             yield from leaves(inner, f"{path}.{inner.get('i', n)}")
     else:
-        nothing = isinstance(value, list) and value and all(v is None for v in value)
+        nothing = isinstance(value, list) and all(v is None for v in value)
         yield path, None if nothing else value
 
 
@@ -259,7 +279,8 @@ def read(folder: Path, line: str) -> dict[str, Entry]:
         own = {k.removeprefix(f"{name}/"): a for k, a in arrays.items() if k.startswith(f"{name}/")}
         entry["arrays"] = dict(sorted(own.items(), key=lambda e: (not e[0].endswith("/raw"), e[0])))
         for pattern, old in RENAMED:
-            entry["numbers"] = {re.sub(pattern, old, k): v for k, v in entry["numbers"].items()}
+            for part in ("numbers", "arrays"):
+                entry[part] = {re.sub(pattern, old, k): v for k, v in entry[part].items()}
     return entries
 
 

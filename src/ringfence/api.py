@@ -399,6 +399,8 @@ def transfer(
             solver_table = {**own, **({"start_share": 0.0} if "start_share" in own else {})}
     if steps:
         solver_table = {**solver_table, "env_steps": steps}
+    if solver and solver.get("kind", solver_table["kind"]) != solver_table["kind"]:
+        solver_table = {}
     solver_table = merged(solver_table, solver or {})
     home = made or make_world(settings)
     evidence = run / "evidence.json"

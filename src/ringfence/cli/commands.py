@@ -27,6 +27,7 @@ def quickstart(options: Namespace) -> None:
     if options.world == "ant-maze":
         # Short: two episodes from each start, three iterations; the whole takes ten, and five.
         words += ["--paths", "2", "--heldout", "1", "--iterations", "3"]
+        words += ["--set", "solver.episodes=2"]
     out = options.out = options.out or free_name(Path("runs/quickstart"))
     settings = parser().parse_args([*words, "--out", str(out)])
     settings.command_line = " ".join(["ringfence", *words])
@@ -146,8 +147,9 @@ def learn(options: Namespace) -> None:
         given.setdefault("game", {})["tasks"] = list(options.task)
     if options.out is not None:
         refuse_existing(options.out)
-    asked = api.ask(world, demos_of(options, world), None, None, None, options.seed, given,
-                    options.command_line)  # fmt: skip
+    demos = demos_of(options, world, given.pop("experts", {}))
+    seed, command = options.seed, options.command_line
+    asked = api.ask(world, demos, None, None, None, seed, given, command)
     name = asked.config.world.kind if asked.config.world.kind != "gym" else asked.config.world.env
     name = getattr(asked.config.world, "name", name).replace(":", "-").replace("/", "-")
     method = asked.config.game.method
@@ -166,9 +168,9 @@ def refuse_world(options: Namespace) -> Path:
     return options.config  # type: ignore[no-any-return]
 
 
-def demos_of(options: Namespace, world: Any) -> Any:
-    """--demos, or demonstrations that are made now, if numbers of paths are given."""
-    experts = experts_of(options)
+def demos_of(options: Namespace, world: Any, settings: Mapping[str, Any]) -> Any:
+    """--demos, or demonstrations that are made now, if something is said of their experts."""
+    experts = {**experts_of(options), **settings}
     if options.demos is not None:
         if experts:
             name = sorted(experts)[0]

@@ -92,7 +92,7 @@ def load_policy(folder: str | Path, task: str | None = None) -> SavedPolicy:
     if not all(np.isfinite(array).all() for array in arrays.values()):
         raise InvalidInput(f"{place / WEIGHTS}: its numbers are not all finite; make it again")
     low, high = (np.array(about[name], np.float64) for name in ("action_low", "action_high"))
-    return SavedPolicy(arrays, low, high, bool(about["ppo"]["augment"]), about)
+    return SavedPolicy(arrays, low, high, bool((about.get("solver") or about["ppo"])["augment"]), about)
 
 
 def _choose(folder: Path, task: str | None) -> Path:

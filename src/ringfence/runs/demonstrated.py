@@ -94,8 +94,9 @@ def chosen_tasks(config: Config, world: World, demos: Demonstrations) -> tuple[T
     given = [d.task for d in demos.tasks]
     if len(known) == 1 == len(given) and not config.game.tasks:
         return tuple(world.tasks)
-    names = [d for d in given if not config.game.tasks or d in config.game.tasks]
-    for name in (*config.game.tasks, *names):
+    wanted = [numbered(list(known), word) for word in config.game.tasks]
+    names = [d for d in given if not wanted or d in wanted]
+    for name in (*wanted, *names):
         if name not in known or name not in given:
             both = ", ".join(name for name in given if name in known)
             raise InvalidInput(
@@ -107,6 +108,11 @@ def chosen_tasks(config: Config, world: World, demos: Demonstrations) -> tuple[T
             of_tasks(demos, list(known))  # says which are missing
         return tuple(world.tasks)
     return tuple(known[name] for name in names)
+
+
+def numbered(names: Sequence[str], word: str) -> str:
+    """A task's name from its number in the world, or as it is."""
+    return names[int(word)] if word.isdecimal() and int(word) < len(names) else word
 
 
 def without_failed(d: TaskDemos) -> TaskDemos:

@@ -223,7 +223,9 @@ class _Drive:
     def _play(self) -> dict[str, Any]:
         config, shown, pieces = self.config, self.shown, self.pieces
         self.tell(self.start_event())
-        opened = open_game(self.run, config, shown, pieces.player, self.solves, self.tell)
+        opened = open_game(
+            self.run, config, shown, pieces.player, self.solves, self.states, self.tell
+        )
         head = heading(config, self.world, self.reader, shown.names)
         if not opened.needed:
             assert opened.free is not None

@@ -5,7 +5,7 @@ Its result is the constraint player as the game gets it, and where each solve be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ringfence.constraints.linear import LinearConstraint
 from ringfence.disk import reading
 from ringfence.errors import InvalidInput
 from ringfence.game import Begin
-from ringfence.objects import Behaviour, J, Problem, Solution, Start
+from ringfence.objects import Array, Behaviour, J, Problem, Solution, Start
 from ringfence.players.base import Begun, ConstraintPlayer
 from ringfence.runs.backend import Solves
 from ringfence.runs.config import Config
@@ -56,9 +56,13 @@ def open_game(
     shown: Demonstrated,
     player: ConstraintPlayer,
     solves: Solves,
+    states: Mapping[str, Array],
     tell: OnEvent,
 ) -> Opened:
-    """Clone, probe, and let the player answer to what came of it, as the configuration says."""
+    """Clone, probe, and let the player answer to what came of it, as the configuration says.
+
+    states: where some training episodes begin, by task.
+    """
     opening, K = config.opening, len(shown.tasks)
     clones = read_clones(run, config, shown, tell) if opening.kind == "clone" else [None] * K
     free = None
@@ -67,7 +71,15 @@ def open_game(
         paths = [(config.seed, BEFORE, k) for k in range(K)]
         free = solves(
             [
-                Problem(task, none, 0.0, clone, path, drop_failed=config.demos.drop_failed)
+                Problem(
+                    task,
+                    none,
+                    0.0,
+                    clone,
+                    path,
+                    states=states.get(task.name),
+                    drop_failed=config.demos.drop_failed,
+                )
                 for task, clone, path in zip(shown.tasks, clones, paths, strict=True)
             ],
             "free",

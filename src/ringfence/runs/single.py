@@ -501,8 +501,8 @@ class _Solve:
             "lam": finite(solution.lam),
             "env_steps": solution.env_steps,
             "success": success(self.task, solution),
-            "true_cost": truth.true_cost(pi),
-            "true_raw": truth.true_raw(pi),
+            "true_cost": truth.true_cost(pi) if truth.known else None,
+            "true_raw": truth.true_raw(pi) if truth.known else None,
             "unknown_cells": self.unknown_cells(solution),
             "episodes": pi.episodes,
             **self.world.columns([self.task.name], [solution]),
@@ -599,7 +599,7 @@ def success(task: Task, solution: Solution) -> float | None:
     if isinstance(task, FiniteTask) and task.horizon is not None:
         rho = occupancy(task.mdp, np.asarray(solution.policy["pi"], dtype=np.float64))
         best = task.mdp.reward.max(axis=1) >= task.mdp.reward.max()
-        return float(rho[-1, best].sum())
+        return min(1.0, float(rho[-1, best].sum()))
     if "outcome" in solution.policy:
         return float((np.asarray(solution.policy["outcome"]) == ARRIVED).mean())
     return None

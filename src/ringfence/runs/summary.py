@@ -85,7 +85,7 @@ class Reader:
     def _cells(self, c: Constraint) -> dict[str, Any]:
         """The forbidden cells, where there are some underneath, and their overlap with the true."""
         cells = self.world.cells
-        if cells is None:
+        if cells is None or not self._tells_cells(c):
             return {"forbidden": None, "iou": None}
         forbidden = cells.forbidden(c)
         words = c.describe()
@@ -94,10 +94,15 @@ class Reader:
             words = f"{table.describe()} ({words})"
         return {"description": words, "forbidden": int(forbidden.sum()), "iou": self.iou(c)}
 
+    def _tells_cells(self, c: Constraint) -> bool:
+        """Is it a table of cells, or does the world plan over the cells that it flags?"""
+        cells = self.world.cells
+        return isinstance(c, TableConstraint) or (cells is not None and cells.path is not None)
+
     def iou(self, c: Constraint) -> float | None:
         """Intersection over union of the forbidden cells with the true ones."""
         cells = self.world.cells
-        if cells is None or cells.walls is None:
+        if cells is None or cells.walls is None or not self._tells_cells(c):
             return None
         forbidden = cells.forbidden(c)
         return float((forbidden & cells.walls).sum() / (forbidden | cells.walls).sum())
@@ -125,8 +130,10 @@ class Reader:
         return row | self.true_columns(who, group)
 
     def true_columns(self, who: str, group: Sequence[Behaviour]) -> dict[str, Any]:
-        row = per_task(f"{who}_true_raw", [self.truth.true_raw(pi) for pi in group])
-        return row | per_task(f"{who}_true_cost", [self.truth.true_cost(pi) for pi in group])
+        known = self.truth.known
+        raw = [self.truth.true_raw(pi) if known else None for pi in group]
+        cost = [self.truth.true_cost(pi) if known else None for pi in group]
+        return per_task(f"{who}_true_raw", raw) | per_task(f"{who}_true_cost", cost)
 
     def row(
         self,
@@ -227,7 +234,7 @@ def selection_columns(rule: str, chosen: Selection) -> dict[str, Any]:
 
 def heldout_columns(reader: Reader, heldout: Sequence[Behaviour]) -> dict[str, Any]:
     return {
-        **per_task("reward", [pi.reward for pi in heldout]),
-        **per_task("reward_se", [pi.reward_se for pi in heldout]),
+        **per_task("expert_reward", [pi.reward for pi in heldout]),
+        **per_task("expert_reward_se", [pi.reward_se for pi in heldout]),
         **reader.true_columns("expert", heldout),
     }

@@ -89,6 +89,8 @@ class PPOConfig:
     evaluation_episodes: int = 32
     checkpoint_every: int = 50  # updates
 
+    kind: Literal["ppo"] = "ppo"
+
     def __post_init__(self) -> None:
         counts = ("env_steps", "batch", "copies", "steps", "passes", "checkpoint_every")
         least = dict.fromkeys((*counts, "stop_window"), 1)
@@ -482,3 +484,10 @@ class PPO:
         lam, steps = learner.multiplier.lam, records[-1].env_steps
         solution = Solution(kept.policy, lam, behaviour_of(stochastic), steps)
         return Result(solution, stochastic, deterministic, records, kept.update)
+
+
+def make(config: PPOConfig) -> Any:
+    """The policy player with these settings."""
+    from ringfence.solvers.ppo_player import PPOPlayer
+
+    return PPOPlayer(config)
