@@ -25,9 +25,8 @@ from ringfence.reproduce import analyses, experiment
 from ringfence.reproduce.ant_walks import maze_course, never_seen
 from ringfence.reproduce.exact_tasks import map_text
 from ringfence.reproduce.pages import write_page
-from ringfence.reproduce.rows import Found, Rows, flat, mean_of
+from ringfence.reproduce.rows import Found, Rows, flat, mean_of, with_means
 from ringfence.reproduce.study import NOT_RECORDED, Study, found_variants
-from ringfence.reproduce.unseen import comparison
 from ringfence.runs.files import write_json
 
 ROOT = Path(__file__).parent.parent
@@ -160,9 +159,16 @@ def iteration(row: Summary) -> Summary:
     return found
 
 
+SOLVE = [
+    *("schema", "command", "world", "kind", "task", "start", "seed", "versions", "constraint"),
+    *("delta", "clearance", "unknown", "covered", "truth", "views", "features", "reward"),
+    *("reward_se", "length", "cost", "lam", "env_steps", "success", "true_cost", "true_raw"),
+    *("episodes", "update", "stochastic", "deterministic", "course", "judged"),
+]
+
+
 def training(old: Summary) -> Summary:
-    extra = {"update": old.get("update"), "course": old.get("course"), "judged": old.get("judged")}
-    return {**old, "schema": 2, "kind": old["world"], **extra}
+    return filled(SOLVE, {**old, "schema": 2, "kind": old["world"]})
 
 
 def partial_training(variant: experiment.Variant, seed: int, row: Summary, course: bool) -> Summary:
@@ -170,13 +176,14 @@ def partial_training(variant: experiment.Variant, seed: int, row: Summary, cours
     stochastic = {"reward": row["reward"], "speed": row["speed"], "length": row.get("length")}
     stochastic["true_cost"] = row.get("true_cost", row.get("cost"))
     keys = ("highest", "excess", "reached", "overshoot", "oscillation", "share above")
-    return {
-        "schema": 2, "command": None, "world": "ant", "kind": "ant", "seed": seed, "versions": None,
+    course_figures = {f"cost_{k.replace(' ', '_')}": row[k] for k in keys} if course else None
+    known = {
+        "schema": 2, "world": "ant", "kind": "ant", "seed": seed,
         "constraint": {"description": variant.get("training")["constraint"]},
-        "delta": variant.get("training")["delta"], "lam": None, "env_steps": None, "update": None,
-        "stochastic": stochastic, "deterministic": None, "judged": None,
-        "course": {f"cost_{k.replace(' ', '_')}": row[k] for k in keys} if course else None,
+        "delta": variant.get("training")["delta"], "stochastic": stochastic,
+        "course": course_figures,
     }  # fmt: skip
+    return filled(SOLVE, known)
 
 
 def cheetah(old: Summary) -> tuple[Summary, Summary]:
@@ -334,8 +341,8 @@ def command_of(path: Path) -> str:
 
 def standing_still(old: Summary, folder: str) -> Summary:
     world = "ant" if folder == "mujoco" else "ant-bullet"
-    return {"schema": 2, "command": None, "world": world, "kind": world, "seed": 0,
-            "versions": None, "judged": old}  # fmt: skip
+    known = {"schema": 2, "world": world, "kind": world, "seed": 0, "judged": old}
+    return filled(SOLVE, known)
 
 
 def of_trainings() -> None:
@@ -364,14 +371,14 @@ def ablation() -> dict[str, Found]:
     rows: Rows = []
     for key, iterate in iterates.items():
         for variant, seeds in zip(variants, games.values(), strict=True):
-            row = {"iterate": iterate, "variant": variant.name, "reason": variant.reason}
-            of = [{names[k]: v for k, v in game[key].items()} for game in seeds.values()]
-            rows += [{**row, "seed": n, **each, "good_cost": None} for n, each in enumerate(of)]
-            mean = mean_of(of, ("constraint_error", "reward_above", "cost_above"))
-            mean |= {"good_raw": sum(each["good_raw"] for each in of), "good_cost": None}
-            rows.append({**row, "seed": "mean", **mean, "not_run": 0})
+            for seed, game in seeds.items():
+                row = {"iterate": iterate, "variant": variant.name, "seed": int(seed)}
+                found = {names[k]: v for k, v in game[key].items()}
+                if key != "mean":
+                    found["good_raw"] = bool(found["good_raw"])
+                rows.append({**row, "reason": variant.reason, **found, "good_cost": None})
     path.unlink()
-    return {"compared": Found(rows)}
+    return {"iterates": Found(with_means(rows, ["iterate", "variant", "reason"]))}
 
 
 def grid() -> dict[str, Found]:
@@ -388,8 +395,7 @@ def grid() -> dict[str, Found]:
     for n in dict.fromkeys(r["paths"] for r in old["paths"]):
         of = [r for r in old["paths"] if r["paths"] == n]
         counts = {k: sum(r[k] for r in of) for k in ("wrong", "wrong_and_visited")}
-        mean = mean_of(of, ("iou", "iou_regression"))
-        paths += [*of, {"paths": n, "seed": "mean", **mean, **counts}]
+        paths += [*of, {**mean_of(of), "paths": n, "seed": "mean", **counts}]
     left: Rows = []
     for experts, ways in old["held_out"].items():
         for unknown in ("avoid", "allow"):
@@ -496,7 +502,6 @@ def unseen() -> dict[str, Found]:
         row |= {"true_cost": r["true_cost"], "more_moves": r["more_moves"]}
         rows.append({**row, **flat({k: r[k] for k in ("covered", "uncovered")})})
     facts = {**old["cases"], "games": old["games"], "most_iterations": old["most_iterations"]}
-    facts |= comparison(rows, old["maps"])
     theory = old["theory"]
     asked = [{"asked": "tasks", **r} for r in theory["tasks_needed"]]
     asked += [{"asked": "epsilon", **r} for r in theory["epsilon_of_K"]]
@@ -524,7 +529,8 @@ def write_experiment(name: str, commands: dict[str, str], given: dict[str, Any])
     variants = found_variants(of, out, [])
     for variant in variants if of.each else ():
         made = commands.get(f"{name}/{variant.name}", NOT_RECORDED)
-        heading = [f"{of.title}: {variant.name}", made_by(made, variant), of.text, variant.reason]
+        text = [made_by(made, variant), of.file.text, variant.reason]
+        heading = [f"{of.title}: {variant.name}", *text]
         study = Study(of, (variant,), out)
         write_page(study, of.each, out / variant.name, heading)
     made = commands.get(name, NOT_RECORDED)
@@ -532,7 +538,7 @@ def write_experiment(name: str, commands: dict[str, str], given: dict[str, Any])
         variants = list(of.variants.values())
     if of.tables:
         study = Study(of, tuple(variants), out)
-        heading = [of.title, made_by(made), of.text]
+        heading = [of.title, made_by(made), of.file.text]
         write_page(study, of.tables, out, heading, lambda rows: rows_from(given, rows))
     version = "0.1.0"
     write_json(

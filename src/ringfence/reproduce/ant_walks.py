@@ -39,9 +39,7 @@ def maze_course(study: Study) -> Found:
         return Found([])
     count = min(len(s["iterations"]) for s in games)
     rows = [course_row(name, games, i, paper) for i in range(count)]
-    measured = mean_of(
-        [{"cost": s["iterations"][0]["expert_true_cost_mean"]} for s in games], ["cost"]
-    )
+    measured = mean_of([{"cost": s["iterations"][0]["expert_true_cost_mean"]} for s in games])
     own = f"{measured['cost']:.3f}"
     own += f" ± {measured['cost_se']:.3f}" if "cost_se" in measured else ""
     return Found(rows, {"expert_true_cost": own, "violations": violations_text(games)})
@@ -62,7 +60,7 @@ def course_row(name: str, games: list[Summary], i: int, paper: dict[str, Any]) -
     return {
         "variant": name,
         "i": i + 1,
-        **mean_of(values, values[0]),
+        **mean_of(values),
         **{f"paper_{key}": figures[i] for key, figures in paper.items() if i < len(figures)},
         "arrived": sum(e["arrived"] for e in ends),
         "fell_or_late": sum(e["fell"] + e["late"] for e in ends),

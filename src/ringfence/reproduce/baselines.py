@@ -8,12 +8,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
-from ringfence.demos.dataset import content_hash
 from ringfence.objects import Demonstrations, Problem, Solution, Trajectory, behaviour_of
 from ringfence.players.rivals.chou import Outcome, chou
 from ringfence.reproduce.demonstrate import configuration, demonstrations
+from ringfence.reproduce.demonstrate import document as made_from
 from ringfence.reproduce.experiment import Variant
-from ringfence.reproduce.iterates import FIGURES, ITERATES, figures, played
+from ringfence.reproduce.iterates import GAPS, ITERATES, figures, played
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, mean_of
 from ringfence.reproduce.study import Study, Summary, place, read_summaries, telling
 from ringfence.runs import driver
@@ -25,7 +25,6 @@ from ringfence.runs.summary import SCHEMA, Reader, truth_of, versions
 from ringfence.solvers.cloning import CloningConfig, clone
 from ringfence.solvers.collecting import evaluate, no_augmentation
 
-COMPARED = FIGURES[:4]
 #: Of the explorer, from which those are taken that earn more than the experts.
 EPISODES = 64
 EPISODE_STREAM = 70
@@ -38,8 +37,8 @@ def methods(study: Study) -> Found:
         experiment = on.partition("-")[0]
         for name in names:
             found = list(read_summaries(study.out.parent / experiment / name).values())
-            for iterate, row in ITERATES.items():
-                chosen = [figures(row(s)) for s in played(dict(enumerate(found)))]
+            for iterate, row in list(ITERATES.items())[:-1]:
+                chosen = [figures(row(s)[0]) for s in played(dict(enumerate(found)))]
                 line = {"on": on, "method": f"ICL, {name}", "iterate": iterate}
                 rows.append({**line, **summed(chosen, found)})
         ours = list(read_summaries(study.out / on).values())
@@ -55,7 +54,8 @@ def summed(rows: Rows, summaries: list[Summary]) -> Row:
         return {"status": NOT_RUN}
     steps = sum(s["env_steps"] for s in summaries) / len(summaries)
     with_constraint = f"{len(rows)} of {len(summaries)}"
-    return {**mean_of(rows, COMPARED), "env_steps": steps, "with_constraint": with_constraint}
+    mean = mean_of([{key: row[key] for key in GAPS} for row in rows]) if rows else {}
+    return {**mean, "env_steps": steps, "with_constraint": with_constraint}
 
 
 # One seed --------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
     """
     config = configuration(study.experiment, variant, seed)
     demos = demonstrations(study.experiment, variant, seed, study.say)
-    document = {**asdict(config), "demonstrations": content_hash(demos)}
+    document = asdict(config) | {"demonstrations": made_from(study.experiment, variant, seed)}
     del document["command"], document["demos"]
     run = place("chou", f"{variant.name}-seed-{seed}", document)
     if not (run / "summary.json").is_file():

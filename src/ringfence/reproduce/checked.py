@@ -9,7 +9,7 @@ from ringfence.constraints.linear import parse_inequality
 from ringfence.objects import Demonstrations, Feature, J, TaskDemos, behaviour_of
 from ringfence.reproduce.demonstrate import configuration, demonstrations
 from ringfence.reproduce.experiment import Variant
-from ringfence.reproduce.iterates import ITERATES, each_seed, minutes
+from ringfence.reproduce.iterates import each_seed, minutes, selected
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows
 from ringfence.reproduce.study import Study, Summary
 from ringfence.runs import check
@@ -96,7 +96,7 @@ def learned(summary: Summary, truth: str) -> Row:
     """The selected constraint against the true limit, which the game was not told."""
     if summary["selected"] is None:
         return {"limit": None}
-    row = ITERATES["selected"](summary)
+    row = selected(summary)
     (name,) = summary["used"]
     true = parse_inequality(truth, [Feature(name, "1")]).offset
     limit = row["constraint"]["parameters"]["limit"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from ringfence import api
 from ringfence.errors import InvalidInput
 from ringfence.reproduce.experiment import Variant
-from ringfence.reproduce.iterates import FIGURES, ITERATES, each_seed, figures
+from ringfence.reproduce.iterates import each_seed, figures, selected
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, with_means
 from ringfence.reproduce.study import Study, Summary, telling
 from ringfence.runs import single
@@ -84,21 +84,18 @@ def clearances(study: Study) -> Found:
         for seed, summary in each_seed(study, variant).items():
             row = {"policy": name, "seed": seed, "clearance": clearance}
             rows.append({**row, **_judged(study.folder(variant), kind, seed, summary)})
-    good = ("good_raw", "good_cost")
-    return Found(with_means(rows, ["policy", "clearance"], FIGURES[:4], good))
+    return Found(with_means(rows, ["policy", "clearance"]))
 
 
 def _judged(folder: Path, kind: str, seed: int, summary: Summary | None) -> Row:
     path = path_of(folder, kind, seed)
     if summary is None or not summary["iterations"] or not (kind == "game" or path.is_file()):
         return {"status": NOT_RUN}
-    selected = ITERATES["selected"](summary)
-    if kind == "game":
-        return figures(selected)
-    return figures(deployed(selected, json.loads(path.read_text())))
+    row = selected(summary)
+    return figures(row if kind == "game" else deployed(row, json.loads(path.read_text())))
 
 
-def deployed(selected: Row, found: Summary) -> Row:
+def deployed(row: Row, found: Summary) -> Row:
     """The selected iteration's row with the figures of its policy at the clearance."""
     names = ("reward", "length", "true_raw", "true_cost")
-    return {**selected, **{f"learner_{name}_mean": found[name] for name in names}}
+    return {**row, **{f"learner_{name}_mean": found[name] for name in names}}

@@ -8,7 +8,8 @@ from typing import Any
 from ringfence.demos import dataset
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations
-from ringfence.reproduce.experiment import CONFIG, Experiment, Variant
+from ringfence.reproduce import solves
+from ringfence.reproduce.experiment import CONFIG, Experiment, Settings, Variant
 from ringfence.reproduce.solves import referred, trained
 from ringfence.reproduce.study import Say, place
 from ringfence.runs import check
@@ -23,31 +24,57 @@ def configuration(experiment: Experiment, variant: Variant, seed: int) -> Config
     return configure(document, f"{experiment.name}/{variant.name}")
 
 
-def demonstrations(experiment: Experiment, variant: Variant, seed: int, say: Say) -> Demonstrations:
-    """A variant's demonstrations: those that its file names, or made once and then read."""
-    config, table = configuration(experiment, variant, seed), variant.get("demonstrations")
-    if "path" in table:
-        given = replace(config.demos, path=table["path"])
-        examined = check.examine(replace(config, demos=given), experiment.folder.absolute())
-        if examined.demos is None:
-            raise InvalidInput("\n".join(str(finding) for finding in examined.errors))
-        return examined.demos
-    settings: Any = config.world
+def making(experiment: Experiment, variant: Variant, seed: int) -> tuple[Any, Settings]:
+    """The world in which demonstrations are made, with the truth, and how their experts behave."""
+    table = variant.get("demonstrations")
+    settings: Any = configuration(experiment, variant, seed).world
     if getattr(settings, "full_state", False):  # which a game adds to anyone's demonstrations
         settings = replace(settings, full_state=False)
-    experts: dict[str, Any] = {k: v for k, v in table.items() if k != "expert"}
+    experts: Settings = {k: v for k, v in table.items() if k not in ("expert", "path")}
     experts["seed"] = seed
-    policy = None
     if "expert" in table:
-        home, expert = referred(experiment, table["expert"])
-        policy = trained(home, expert, seed, say)
-        training = expert.get("training")
+        training = referred(experiment, table["expert"])[1].get("training")
         settings = replace(settings, truth=training["constraint"])
         experts["delta"] = float(training["delta"])
-    made_from = None if policy is None else policy.name.rpartition("-")[2]
-    document = {"world": asdict(settings), "experts": experts, "policy": made_from}
-    folder = place("demonstrations", f"{experiment.name}-{variant.name}-seed-{seed}", document)
+    return settings, experts
+
+
+def document(experiment: Experiment, variant: Variant, seed: int) -> Settings:
+    """All that determines a variant's demonstrations."""
+    table = variant.get("demonstrations")
+    if "path" in table:
+        return {"content": dataset.content_hash(given(experiment, variant, seed))}
+    settings, experts = making(experiment, variant, seed)
+    found = {"world": asdict(settings), "experts": experts}
+    if "expert" in table:
+        found["training"] = solves.document(*referred(experiment, table["expert"]), seed)
+    return found
+
+
+def given(experiment: Experiment, variant: Variant, seed: int) -> Demonstrations:
+    """Those at the path that the file names, as `ringfence learn` reads them."""
+    config = configuration(experiment, variant, seed)
+    config = replace(
+        config, demos=replace(config.demos, path=variant.get("demonstrations")["path"])
+    )
+    examined = check.examine(config, experiment.folder.absolute())
+    if examined.demos is None:
+        raise InvalidInput("\n".join(str(finding) for finding in examined.errors))
+    return examined.demos
+
+
+def demonstrations(experiment: Experiment, variant: Variant, seed: int, say: Say) -> Demonstrations:
+    """A variant's demonstrations: made once, then read."""
+    table = variant.get("demonstrations")
+    if "path" in table:
+        return given(experiment, variant, seed)
+    label = f"{experiment.name}-{variant.name}-seed-{seed}"
+    folder = place("demonstrations", label, document(experiment, variant, seed))
     if not folder.is_dir():
+        settings, experts = making(experiment, variant, seed)
+        policy = None
+        if "expert" in table:
+            policy = trained(*referred(experiment, table["expert"]), seed, say)
         world = make_world(settings)
         made = make_demonstrations(settings, world, experts, None, folder, policy=policy, say=say)
         if not folder.is_dir():  # another study may have made the same ones meanwhile

@@ -78,8 +78,7 @@ def path_curve(study: Study) -> Found:
             for seed in range(study.seeds or study.experiment.file.seeds)
         ]
         counts = {name: sum(row[name] for row in of) for name in ("wrong", "wrong_and_visited")}
-        mean = mean_of(of, ("iou", "iou_regression"))
-        rows += [*of, {"paths": paths, "seed": MEAN, **mean, **counts}]
+        rows += [*of, {**mean_of(of), "paths": paths, "seed": MEAN, **counts}]
     return Found(rows)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from ringfence.demos import dataset
-from ringfence.reproduce import checked, clearance
-from ringfence.reproduce.demonstrate import configuration, demonstrations
+from ringfence.report import page
+from ringfence.reproduce import checked, clearance, demonstrate
+from ringfence.reproduce.demonstrate import configuration
 from ringfence.reproduce.experiment import Experiment, Variant
 from ringfence.reproduce.study import Say, Study, Summary, place, telling
 from ringfence.runs import driver
@@ -27,16 +27,24 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
     return summary, float(read_json(run / "timing.json")["seconds"])
 
 
+def folder_of(experiment: Experiment, variant: Variant, seed: int) -> Path:
+    """Where the run of a seed's game is, or will be: found by all that determines it."""
+    config = asdict(configuration(experiment, variant, seed))
+    where = config.pop("demos")
+    del config["command"]
+    made = demonstrate.document(experiment, variant, seed)
+    document = {**config, "drop_failed": where["drop_failed"], "demonstrations": made}
+    return place("games", f"{experiment.name}-{variant.name}-seed-{seed}", document)
+
+
 def run_of(experiment: Experiment, variant: Variant, seed: int, say: Say, workers: int = 1) -> Path:
-    """The finished run of a seed's game."""
-    config = configuration(experiment, variant, seed)
-    demos = demonstrations(experiment, variant, seed, say)
-    document = {**asdict(config), "demonstrations": dataset.content_hash(demos)}
-    del document["command"], document["demos"]
-    document["drop_failed"] = config.demos.drop_failed
-    run = place("games", f"{experiment.name}-{variant.name}-seed-{seed}", document)
+    """The finished run of a seed's game, with its page."""
+    run = folder_of(experiment, variant, seed)
     if not (run / "config.toml").is_file():
-        driver.create(run, config, demos)
+        demos = demonstrate.demonstrations(experiment, variant, seed, say)
+        driver.create(run, configuration(experiment, variant, seed), demos)
     if not (run / "summary.json").is_file():
         driver.drive(run, workers, telling(say))
+    if not (run / page.NAME).is_file():
+        page.write(run)
     return run

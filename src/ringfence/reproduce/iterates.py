@@ -1,16 +1,14 @@
-"""Tables from the summaries of games: iterates, parameters, choices, seeds, and all variants."""
+"""Tables from the summaries of games: iterates, parameters, choices, seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ringfence.constraints.template import HOLE, linear_template, parse_template
 from ringfence.objects import Feature
 from ringfence.reproduce.experiment import Variant
-from ringfence.reproduce.rows import MEAN, NOT_RUN, Found, Row, Rows, mean_of, with_means
+from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, mean_of, with_means
 from ringfence.reproduce.study import Study, Summary
 
 #: A learner is good that has at least the experts' reward less this many standard errors ..
@@ -20,11 +18,13 @@ RAW_PER_STEP = 0.02
 #: or, by cost, an activated true cost of an episode at most this share above theirs.
 COST_SHARE = 0.1
 
-#: Which row of a summary's iterations a line shows.
-ITERATES: dict[str, Callable[[Summary], Row]] = {
-    "first iteration": lambda s: s["iterations"][0],
-    "last iteration": lambda s: s["iterations"][-1],
-    "selected": lambda s: s["iterations"][s["selected"] - 1],
+ALL_ITERATIONS = "all iterations"
+#: Which rows of a summary's iterations a line shows; of several, their mean.
+ITERATES: dict[str, Callable[[Summary], list[Row]]] = {
+    "first iteration": lambda s: s["iterations"][:1],
+    "last iteration": lambda s: s["iterations"][-1:],
+    "selected": lambda s: [s["iterations"][s["selected"] - 1]],
+    ALL_ITERATIONS: lambda s: s["iterations"],
 }
 CHOICES = {
     "selected": "on held-out demonstrations",
@@ -38,25 +38,31 @@ COMPARED = (
     "learner_true_raw_mean",
     "learner_true_cost_mean",
 )
-FIGURES = (
-    *("constraint_error", "reward_gap", "raw_gap", "cost_gap"),
-    *("error_expert_mean", "error_expert_p95"),
-)
+GAPS = ("constraint_error", "reward_gap", "raw_gap", "cost_gap")
 
 
-def difference(row: Mapping[str, Any], name: str) -> float | None:
-    """The experts' figure less the learners'."""
-    expert, learner = row[f"expert_{name}_mean"], row[f"learner_{name}_mean"]
-    return None if expert is None or learner is None else expert - learner
+def selected(summary: Summary) -> Row:
+    """The selected iteration's row."""
+    return ITERATES["selected"](summary)[0]
 
 
 def figures(row: Mapping[str, Any]) -> Row:
-    """An iteration's row as the tables show it."""
+    """An iteration's row as the tables show it. A gap is the experts' less the learners'."""
+
+    def gap(name: str) -> float | None:
+        expert, learner = row[f"expert_{name}_mean"], row[f"learner_{name}_mean"]
+        return None if expert is None or learner is None else expert - learner
+
+    reward, cost = gap("reward"), gap("true_cost")
     return {
         "constraint_error": row["constraint_error"],
-        "reward_gap": difference(row, "reward"),
-        "raw_gap": difference(row, "true_raw"),
-        "cost_gap": difference(row, "true_cost"),
+        "reward_gap": reward,
+        "raw_gap": gap("true_raw"),
+        "cost_gap": cost,
+        "reward_above": None if reward is None else -reward,
+        "cost_above": None if cost is None else -cost,
+        "cost": row["learner_true_cost_mean"],
+        "expert_cost": row["expert_true_cost_mean"],
         "error_expert_mean": row["constraint"].get("error_expert_mean"),
         "error_expert_p95": row["constraint"].get("error_expert_p95"),
         "good_raw": good(row, as_safe_by_raw),
@@ -95,18 +101,34 @@ def each_seed(study: Study, variant: Variant) -> dict[int, Summary | None]:
     return {seed: found.get(seed) for seed in sorted({*range(variant.seeds), *found})}
 
 
-# Tables of one variant -------------------------------------------------------------------------
+# Tables ----------------------------------------------------------------------------------------
 
 
 def iterates(study: Study) -> Found:
-    """First, last and selected iteration, seed by seed."""
-    (variant,) = study.variants
+    """First, last and selected iteration, and the mean of all, of each variant and seed."""
     rows: Rows = []
-    for name, row in ITERATES.items():
-        for seed, summary in each_seed(study, variant).items():
-            found = outcome(summary) or figures(row(summary or {}))
-            rows.append({"iterate": name, "seed": seed, **found})
-    return Found(with_means(rows, ["iterate"], FIGURES))
+    for name, chosen in ITERATES.items():
+        for variant in study.variants:
+            seconds = study.seconds(variant)
+            for seed, summary in each_seed(study, variant).items():
+                row: Row = {"iterate": name, "variant": variant.name, "seed": seed}
+                row["reason"] = " ".join(variant.reason.split())
+                status = outcome(summary)
+                if summary is None or status is not None:
+                    rows.append({**row, **(status or {})})
+                    continue
+                row |= average([figures(r) for r in chosen(summary)])
+                row |= {"env_steps": summary["env_steps"]}
+                rows.append({**row, "minutes": minutes(seconds.get(seed))})
+    return Found(with_means(rows, ["iterate", "variant", "reason"]))
+
+
+def average(rows: Sequence[Row]) -> Row:
+    """One row as it is; of several the mean, in which a truth value is the share of true ones."""
+    if len(rows) == 1:
+        return rows[0]
+    shares = [{k: float(v) if isinstance(v, bool) else v for k, v in row.items()} for row in rows]
+    return {key: value for key, value in mean_of(shares).items() if not key.endswith("_se")}
 
 
 def outcome(summary: Summary | None) -> Row | None:
@@ -126,10 +148,9 @@ def parameters(study: Study) -> Found:
     games = played(study.summaries(variant))
     truth = comparable_parameters(games[0]) if games else {}
     rows: Rows = []
-    for iterate, row in ITERATES.items():
+    for iterate, row in list(ITERATES.items())[:-1]:
         for name, true in truth.items():
-            found = [{"value": row(s)["constraint"]["parameters"][name]} for s in games]
-            mean = mean_of(found, ["value"])
+            mean = mean_of([{"value": row(s)[0]["constraint"]["parameters"][name]} for s in games])
             error = abs(mean["value"] - true)
             rows.append(
                 {"iterate": iterate, "parameter": name, "true": true, **mean, "error": error}
@@ -158,7 +179,7 @@ def choices(study: Study) -> Found:
     for key, name in CHOICES.items():
         found = [s["choices"][key] for s in games if s["choices"] and s["choices"][key]]
         if found:
-            rows.append({"chosen": name, **mean_of(found, COMPARED)})
+            rows.append({"chosen": name, **mean_of([{k: f[k] for k in COMPARED} for f in found])})
     return Found(rows)
 
 
@@ -192,100 +213,3 @@ def interval(summary: Summary) -> str | None:
     if found is None:
         return None
     return "; ".join(f"{k} {a:.4g} to {b:.4g}" for k, (a, b) in found["parameters"].items())
-
-
-def good_seeds(study: Study) -> Found:
-    (variant,) = study.variants
-    games = played(study.summaries(variant))
-    rows: Rows = [] if games else [{"status": NOT_RUN}]
-    for name in ("selected", "last iteration") if games else ():
-        found = [figures(ITERATES[name](s)) for s in games]
-        counts = {key: count(found, key) for key in ("good_raw", "good_cost")}
-        rows.append({"iterate": name, **counts, "seeds": len(games)})
-    return Found(rows)
-
-
-def count(rows: Sequence[Row], key: str) -> int:
-    return sum(bool(row[key]) for row in rows)
-
-
-# Tables of an experiment -----------------------------------------------------------------------
-
-
-def variants(study: Study) -> Found:
-    """A row per variant: its selected iterates, on the mean of the seeds."""
-    rows = []
-    for variant in study.variants:
-        games = played(study.summaries(variant))
-        row: Row = {"variant": variant.name, "reason": " ".join(variant.reason.split())}
-        if not games:
-            rows.append({**row, "status": NOT_RUN})
-            continue
-        chosen = [ITERATES["selected"](s) for s in games]
-        found = [
-            {
-                **figures(r),
-                "reward_above": -(difference(r, "reward") or 0.0),
-                "cost": r["learner_true_cost_mean"],
-                "expert_cost": r["expert_true_cost_mean"],
-                "env_steps": float(s["env_steps"]),
-            }
-            for r, s in zip(chosen, games, strict=True)
-        ]
-        keys = ("constraint_error", "reward_above", "cost", "expert_cost", "env_steps")
-        mean = mean_of(found, keys)
-        seconds = list(study.seconds(variant).values())
-        rows.append(
-            {
-                **row,
-                **{key: value for key, value in mean.items() if not key.endswith("_se")},
-                "good_raw": count(found, "good_raw"),
-                "good_cost": count(found, "good_cost"),
-                "seeds": len(games),
-                "minutes": minutes(float(np.mean(seconds)) if seconds else None),
-            }
-        )
-    return Found(rows)
-
-
-def compared(study: Study) -> Found:
-    """Variants of one game by their selected and last iterates, and the mean of all.
-
-    A row per seed, and one for the mean over those that were run.
-    """
-    keys = ("constraint_error", "reward_above", "cost_above")
-    rows: Rows = []
-    for iterate in ("selected", "last iteration", "all iterations"):
-        for variant in study.variants:
-            each: Rows = []
-            for seed, summary in each_seed(study, variant).items():
-                found = outcome(summary) or _above(summary or {}, iterate)
-                each.append({"seed": seed, **found})
-            run = [row for row in each if "status" not in row]
-            mean: Row = {"status": NOT_RUN}
-            if run:
-                mean = mean_of(run, keys)
-                mean |= {k: sum(row[k] for row in run) for k in ("good_raw", "good_cost")}
-            names = {"iterate": iterate, "variant": variant.name, "reason": variant.reason}
-            missing = len(each) - len(run)
-            rows += [{**names, **row} for row in each]
-            rows.append({**names, "seed": MEAN, **mean, "not_run": missing})
-    return Found(rows)
-
-
-def _above(summary: Summary, iterate: str) -> Row:
-    """What learners have more than the experts; of all iterations: the mean."""
-    chosen = summary["iterations"]
-    if iterate != "all iterations":
-        chosen = [ITERATES[iterate](summary)]
-    found = [
-        {
-            "constraint_error": row["constraint_error"],
-            "reward_above": -(difference(row, "reward") or 0.0),
-            "cost_above": -(difference(row, "true_cost") or 0.0),
-            "good_raw": float(bool(good(row, as_safe_by_raw))),
-            "good_cost": float(bool(good(row, as_safe_by_cost))),
-        }
-        for row in chosen
-    ]
-    return {key: float(np.mean([row[key] for row in found])) for key in found[0]}

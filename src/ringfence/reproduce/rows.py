@@ -77,40 +77,41 @@ def standard_error(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
-def mean_of(rows: Sequence[Row], keys: Iterable[str]) -> Row:
-    """Means of these figures with their errors; None where a row does not know its figure."""
+def mean_of(rows: Sequence[Row]) -> Row:
+    """Means of all figures with their errors, of booleans how many are true.
+
+    None where a row does not know its figure; texts, and what only some rows have, are left out.
+    """
     mean: Row = {}
-    for key in keys:
-        values = [row[key] for row in rows if key in row]
-        if not values:
-            continue
-        if any(value is None for value in values):
-            mean[key] = None
-            continue
-        mean[key] = float(np.mean(values))
-        error = standard_error(values)
-        if error is not None:
-            mean[f"{key}_se"] = error
+    for key in rows[0]:
+        values = [row.get(key) for row in rows]
+        if all(isinstance(value, bool) for value in values):
+            mean[key] = f"{sum(map(bool, values))} of {len(values)}"
+        elif all(isinstance(value, float | int | None) for value in values):
+            known = [float(value) for value in values if value is not None]
+            whole = len(known) == len(values)
+            mean[key] = float(np.mean(known)) if whole else None
+            error = standard_error(known) if whole else None
+            mean |= {} if error is None else {f"{key}_se": error}
     return mean
 
 
-def with_means(
-    rows: Sequence[Row], by: Sequence[str], keys: Sequence[str], counts: Sequence[str] = ()
-) -> Rows:
-    """The rows, and after each group of equal `by` the means of `keys` over those that were run.
-
-    counts: of these, how many are true.
-    """
+def with_means(rows: Sequence[Row], by: Sequence[str]) -> Rows:
+    """The rows, and after each group of equal `by` the means over those that were run."""
     groups: dict[tuple[Any, ...], Rows] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in by), []).append(row)
     found: Rows = []
     for names, group in groups.items():
         played = [row for row in group if "status" not in row]
-        mean = mean_of(played, keys) if played else {"status": NOT_RUN}
-        for key in counts if played else ():
-            mean[key] = f"{sum(bool(row[key]) for row in played)} of {len(played)}"
-        found += [*group, {**dict(zip(by, names, strict=True)), "seed": MEAN, **mean}]
+        mean = mean_of(played) if played else {"status": NOT_RUN}
+        mean = {k: v for k, v in mean.items() if k.removesuffix("_se") not in (*by, "seed")}
+        same = {
+            **dict(zip(by, names, strict=True)),
+            "seed": MEAN,
+            "not_run": len(group) - len(played),
+        }
+        found += [*group, {**same, **mean}]
     return found
 
 

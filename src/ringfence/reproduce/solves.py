@@ -15,13 +15,12 @@ from ringfence.deploy.policies import load_policy
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Trajectory
 from ringfence.reproduce import experiment as experiments
-from ringfence.reproduce.experiment import Experiment, Variant
+from ringfence.reproduce.experiment import Experiment, Settings, Variant
 from ringfence.reproduce.study import Say, Study, Summary, place, telling
 from ringfence.reproduce.trainings import ACTIONS, UNCONSTRAINED, course_figures
 from ringfence.runs import single
 from ringfence.runs.config import make_world, tagged
 from ringfence.runs.files import read_json
-from ringfence.runs.ledger import arrays_hash
 from ringfence.runs.summary import SCHEMA
 from ringfence.solvers.collecting import evaluate, no_augmentation
 from ringfence.worlds.base import World
@@ -69,32 +68,39 @@ def referred(experiment: Experiment, name: str) -> tuple[Experiment, Variant]:
     return home, found[variant]
 
 
+def document(experiment: Experiment, variant: Variant, seed: int) -> Settings:
+    """All that determines a training."""
+    training, where = variant.get("training"), f"{experiment.name}/{variant.name}"
+    found = {
+        "world": asdict(tagged(where, "world", variant.get("world"))),
+        "solver": asdict(tagged(where, "solver", variant.get("solver"))),
+        **{key: training[key] for key in ("constraint", "delta")},
+        "seed": seed,
+    }
+    if "after" in training:
+        found["after"] = document(*referred(experiment, training["after"]), seed)
+    if "starts" in training:
+        found["starts"] = document(*referred(experiment, training["starts"]), 0)
+        found["start_episodes"] = training["start_episodes"]
+    return found
+
+
+def folder_of(experiment: Experiment, variant: Variant, seed: int) -> Path:
+    """Where the training is, or will be."""
+    label = f"{variant.name}-seed-{seed}"
+    return place("trainings", label, document(experiment, variant, seed))
+
+
 def trained(experiment: Experiment, variant: Variant, seed: int, say: Say) -> Path:
     """The finished run of a training, from wherever it was."""
-    asked, start, states = problem_of(experiment, variant, seed, say)
-    training = variant.get("training")
-    document = {**asdict(asked), "constraint": training["constraint"]}
-    document |= {key: key_of_part(part) for key, part in (("start", start), ("states", states))}
-    del document["command"]
-    run = place("trainings", f"{variant.name}-seed-{seed}", document)
+    run = folder_of(experiment, variant, seed)
     if not (run / single.FILE).is_file():
-        c, _ = single.read_constraint(training["constraint"], world_of(variant))
-        single.create(run, asked, c, start=start, states=states)
+        create(run, experiment, variant, seed, say)
     single.drive(run, telling(say))
     return run
 
 
-def key_of_part(part: Any) -> str | None:
-    """Arrays, or a mapping of them, by their content."""
-    if part is None:
-        return None
-    return arrays_hash(part if isinstance(part, Mapping) else {"states": part})
-
-
-def problem_of(
-    experiment: Experiment, variant: Variant, seed: int, say: Say
-) -> tuple[single.Single, Mapping[str, Any] | None, Array | None]:
-    """What is trained, the policy that it begins from, and states where its episodes start."""
+def create(run: Path, experiment: Experiment, variant: Variant, seed: int, say: Say) -> None:
     training, where = variant.get("training"), f"{experiment.name}/{variant.name}"
     start = states = None
     if "after" in training:
@@ -109,7 +115,8 @@ def problem_of(
         single.ProblemTable(float(training["delta"]), episodes=EPISODES),
         tagged(where, "solver", variant.get("solver")),
     )
-    return asked, start, states
+    c, _ = single.read_constraint(training["constraint"], world_of(variant))
+    single.create(run, asked, c, start=start, states=states)
 
 
 def world_of(variant: Variant) -> World:

@@ -22,6 +22,8 @@ SMOOTH = 10
 #: Of a training, where the table shows its multiplier.
 QUARTERS = (0.25, 0.5, 0.75, 1.0)
 UNCONSTRAINED = "none"
+#: Of a policy's episodes; without a limit there is no cost.
+FIGURES = ("reward", "length", "speed", "true_cost", "true_raw")
 
 
 def is_trained(variant: Variant) -> bool:
@@ -33,38 +35,26 @@ def limited(variant: Variant) -> bool:
 
 
 def policies(study: Study) -> Found:
-    """Every training's policy, with its noise and without."""
-    names = ("reward", "length", "speed", "true_cost", "true_raw")
+    """Every training's policy, with its noise and without, and how its multiplier went."""
     rows: Rows = []
     for actions in ACTIONS:
         for variant in filter(is_trained, study.variants):
-            seconds = study.seconds(variant)
+            training, seconds = variant.get("training"), study.seconds(variant)
             for seed, summary in each_seed(study, variant).items():
-                row = {"actions": actions, "variant": variant.name, "seed": seed}
-                row |= {"reason": variant.reason, "delta": variant.get("training")["delta"]}
+                row: Row = {"actions": actions, "variant": variant.name, "seed": seed}
+                row |= {"reason": variant.reason, "delta": training["delta"]}
                 if summary is None:
                     rows.append({**row, "status": NOT_RUN})
                     continue
                 found = summary[actions] or {}
-                shown = [n for n in names if limited(variant) or not n.startswith("true_")]
-                row |= {name: found[name] for name in shown if name in found}
+                names = FIGURES if limited(variant) else FIGURES[:3]
+                row |= {name: found[name] for name in names if name in found}
+                if limited(variant) and found:
+                    row["within"] = found["true_cost"] <= training["delta"]
                 row |= {"lam": summary["lam"], "env_steps": summary["env_steps"]}
-                rows.append({**row, "minutes": minutes(seconds.get(seed))})
-    by = ["actions", "variant", "reason", "delta"]
-    return Found(with_means(rows, by, (*names, "lam", "minutes")))
-
-
-def limits(study: Study) -> Found:
-    """Does the stochastic policy keep its limit in every seed?"""
-    rows = []
-    for variant in filter(limited, study.variants):
-        delta = variant.get("training")["delta"]
-        found = each_seed(study, variant).values()
-        costs = [s["stochastic"]["true_cost"] for s in found if s is not None]
-        row: Row = {"variant": variant.name, "delta": delta, "not_run": len(found) - len(costs)}
-        kept = {"kept": max(costs) <= delta, "highest": max(costs)} if costs else {}
-        rows.append({**row, **(kept or {"status": NOT_RUN})})
-    return Found(rows)
+                row |= {"minutes": minutes(seconds.get(seed)), **(summary["course"] or {})}
+                rows.append(row)
+    return Found(with_means(rows, ["actions", "variant", "reason", "delta"]))
 
 
 def judged(study: Study) -> Found:
@@ -79,16 +69,6 @@ def judged(study: Study) -> Found:
     return Found(rows)
 
 
-def multiplier_courses(study: Study) -> Found:
-    rows = [
-        {"variant": variant.name, "seed": seed, **summary["course"]}
-        for variant in filter(limited, study.variants)
-        for seed, summary in study.summaries(variant).items()
-        if summary.get("course")
-    ]
-    return Found(rows)
-
-
 def reasons(study: Study) -> Found:
     """Every variant's settings with the measurement behind them."""
     rows = []
@@ -98,22 +78,6 @@ def reasons(study: Study) -> Found:
         reason = " ".join(variant.reason.split())
         rows.append({"variant": variant.name, "settings": text, "reason": reason})
     return Found(rows)
-
-
-def control(study: Study) -> Found:
-    """How the cost went under each multiplier, and what the last policy does."""
-    keys = ("highest", "excess", "reached", "overshoot", "oscillation", "share_above")
-    last = {"cost": "true_cost", "reward": "reward", "speed": "speed"}
-    rows: Rows = []
-    for variant in study.variants:
-        for seed, summary in each_seed(study, variant).items():
-            row: Row = {"variant": variant.name, "reason": variant.reason, "seed": seed}
-            if summary is None:
-                rows.append({**row, "status": NOT_RUN})
-                continue
-            course = {key: summary["course"][f"cost_{key}"] for key in keys}
-            rows.append({**row, **course, **{k: summary["stochastic"][n] for k, n in last.items()}})
-    return Found(with_means(rows, ["variant", "reason"], (*keys, *last)))
 
 
 # Figures of a training's curves ----------------------------------------------------------------

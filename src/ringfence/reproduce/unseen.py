@@ -251,7 +251,6 @@ def outcome_rows(study: Study) -> Found:
             **{world: len(of_world(cases, world)) for world in WORLDS},
             "games": 2 * len(games),  # with K tasks, and with the K-th alone
             "most_iterations": max(game["iterations"] for game in games),
-            **comparison(rows, maps(cases)),
         },
     )
 
@@ -328,30 +327,6 @@ def pooled(parts: Sequence[Rows]) -> Row:
 def outcomes(rows: Rows) -> dict[str, int]:
     tasks, safe, unsafe = (sum(r[name] for r in rows) for name in ("tasks", "safe", "unsafe"))
     return {"tasks": tasks, "safe": safe, "unsafe": unsafe, "declined": tasks - safe - unsafe}
-
-
-def comparison(rows: Rows, maps: Rows) -> Row:
-    """What the learned map adds to forbidding all that is unvisited, in numbers."""
-    last = max(row["K"] for row in rows)
-    of = {
-        row["method"]: row
-        for row in rows
-        if (row["world"], row["kind"], row["K"]) == ("random", NEW_GOAL, last)
-    }
-    ours, forbid = of["multi-task"], of["unvisited"]
-    everywhere = [row for row in rows if row["method"] == "unvisited"]
-    same = [row for row in maps if row["world"] == "maze"]
-    return {
-        "last": last,
-        "covered_tasks": sum(row["covered_tasks"] for row in everywhere),
-        "covered_declined": sum(row["covered_declined"] for row in everywhere),
-        **{f"uncovered_{name}": ours[f"uncovered_{name}"] for name in ("tasks", "safe", "unsafe")},
-        "forbid_reached": forbid["uncovered_safe"] + forbid["uncovered_unsafe"],
-        "ours_covered": ours["covered_tasks"],
-        "ours_covered_unsafe": ours["covered_unsafe"],
-        "same": sum(row["same_as_unvisited"] for row in same),
-        "same_of": sum(row["cases"] for row in same),
-    }
 
 
 def theory_rows(study: Study) -> Found:

@@ -91,4 +91,4 @@ def totals(games: list[dict[str, Row]], choice: str) -> Row:
     """Means over these games, all with the same weight, and how many are good."""
     rows = [game[choice] for game in games]
     sums = {key: float(sum(row[key] for row in rows)) for key in KEYS if key.startswith("good")}
-    return {**mean_of(rows, ("reward", "cost")), **sums}
+    return {**mean_of(rows), **sums}
