@@ -1,5 +1,6 @@
 """Experiments as data: `run` plays a file of experiments/, or anyone's, and writes its tables."""
 
-from ringfence.reproduce.conduct import listed, run
+from ringfence.reproduce.conduct import run
+from ringfence.reproduce.experiment import names
 
-__all__ = ["listed", "run"]
+__all__ = ["names", "run"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from ringfence.errors import InvalidInput
 from ringfence.reproduce import experiment as experiments
 from ringfence.reproduce.analyses import figure_of, play_of
-from ringfence.reproduce.experiment import Experiment, Variant
+from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.pages import write_page
 from ringfence.reproduce.study import (
     TIMES,
@@ -60,6 +60,7 @@ def run(
             one(study, variant, seed, command)
             write_variant(study, variant, command)
     write_experiment(study, command)
+    say(f"saved to {place}")
     return place
 
 
@@ -103,11 +104,3 @@ def draw(study: Study, folder: Path, each: bool) -> None:
     for figure in study.experiment.figures:
         if figure.each == each:
             figure_of(figure.draw)(replace(study, options=figure.options), folder / figure.file)
-
-
-def listed() -> dict[str, str]:
-    """What is built in: names, and what they are."""
-    return {name: experiments.read(name).file.about for name in experiments.names()}
-
-
-__all__ = ["Experiment", "listed", "run"]

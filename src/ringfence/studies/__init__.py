@@ -1,1 +1,0 @@
-"""Experiments that `ringfence reproduce` runs from nothing to tables and figures."""
