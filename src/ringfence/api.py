@@ -58,9 +58,13 @@ class Learned:
     world: World | None = None
     _temporary: TemporaryDirectory[str] | None = None
 
+    def __repr__(self) -> str:
+        found = "no constraint needed" if self.constraint is None else self.constraint.describe()
+        return f"<Learned: {found}; run {self.folder}>"
+
     @property
     def policies(self) -> dict[str, Any]:
-        """By task name: `action = policy(observation)`."""
+        """By task name: `action = policy.act(observation, info["cost_raw"])`."""
         from ringfence.deploy.policies import load_policy
 
         if not (self.folder / "policy").is_dir():
@@ -95,6 +99,10 @@ class Solved:
     summary: Document
     folder: Path
     _temporary: TemporaryDirectory[str] | None = None
+
+    def __repr__(self) -> str:
+        under = self.summary["constraint"]["description"]
+        return f"<Solved: {self.summary['task']} under {under}; folder {self.folder}>"
 
     @property
     def policy(self) -> Any:

@@ -38,7 +38,8 @@ def describe(world: Any, features: Any, steps: int | None) -> tuple[Document, Wo
             table |= gym_features(features) | ({} if steps is None else {"steps": steps})
         return {"world": table}, None
     if callable(world) and not hasattr(world, "tasks"):
-        world = {getattr(world, "__name__", "task"): world}
+        name = getattr(world, "__name__", "")
+        world = {name if name.isidentifier() else "task": world}  # a lambda has none
     if isinstance(world, Mapping) and "kind" in world:
         return {"world": dict(world)}, None
     if isinstance(world, Mapping):
@@ -216,9 +217,28 @@ def as_path(task: FiniteTask, log: Log) -> Trajectory:
             at = int(np.flatnonzero(~whole)[0])
             raise InvalidInput(f"{log.label}: {name} {values[at]:g} at step {at} is none of 0 to "
                                f"{count - 1}")  # fmt: skip
+    if len(states) != len(actions) + 1:
+        raise InvalidInput(
+            f"{log.label}: {len(states)} states and {len(actions)} actions; an episode has one "
+            "state more than actions: the one where it ended"
+        )
+    rest = steps_at_rest(task, int(states[-1]), len(actions))
+    states = np.append(states, np.full(rest, states[-1]))
+    actions = np.append(actions, np.zeros(rest))
     s, a = states[:-1].astype(int), actions.astype(int)
-    if len(s) != len(a):
-        raise InvalidInput(f"{log.label}: {len(states)} states need {len(states) - 1} actions")
-    rewards = task.mdp.reward[s, a] if log.rewards is None else log.rewards
-    features = task.phi[s, a] if log.features is None else log.features
-    return Trajectory(log.observations, log.actions, rewards, features, log.terminated, log.seed)
+    rewards, features = task.mdp.reward[s, a], task.phi[s, a]
+    if log.rewards is not None:
+        rewards = np.append(log.rewards, rewards[len(log) :])
+    if log.features is not None:
+        features = np.append(log.features, features[len(log) :], axis=0)
+    ended = log.terminated and not rest
+    return Trajectory(states[:, None], actions[:, None], rewards, features, ended, log.seed)
+
+
+def steps_at_rest(task: FiniteTask, last: int, steps: int) -> int:
+    """Of an episode that was recorded until a state that is never left: how many of its horizon
+    are still to come there. A learner's episodes have them, so the demonstrators' must."""
+    mdp = task.mdp
+    rows = mdp.transition[last * mdp.num_actions : (last + 1) * mdp.num_actions]
+    stays = np.allclose(rows[:, [last]].toarray(), 1.0)
+    return max(mdp.horizon - steps, 0) if stays and mdp.horizon is not None else 0

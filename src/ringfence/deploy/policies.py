@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ class SavedPolicy:
     it was trained for (task, constraint, delta, ..), as in policy.json.
     """
 
-    arrays: Mapping[str, NDArray[Any]]
+    arrays: Mapping[str, NDArray[Any]] = field(repr=False)
     low: Array
     high: Array
     sees: bool
@@ -92,7 +92,9 @@ def load_policy(folder: str | Path, task: str | None = None) -> SavedPolicy:
     if not all(np.isfinite(array).all() for array in arrays.values()):
         raise InvalidInput(f"{place / WEIGHTS}: its numbers are not all finite; make it again")
     low, high = (np.array(about[name], np.float64) for name in ("action_low", "action_high"))
-    return SavedPolicy(arrays, low, high, bool((about.get("solver") or about["ppo"])["augment"]), about)
+    return SavedPolicy(
+        arrays, low, high, bool((about.get("solver") or about["ppo"])["augment"]), about
+    )
 
 
 def _choose(folder: Path, task: str | None) -> Path:

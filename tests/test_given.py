@@ -1,0 +1,57 @@
+"""Worlds and demonstrations as people give them in Python."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+
+import ringfence as rf
+from ringfence.errors import InvalidInput
+from ringfence.given import describe, name_of, task_demos
+from ringfence.worlds.tables import TableWorld
+
+
+def corridor(horizon: int = 6) -> TableWorld:
+    """Four states in a row; action 0 stays, 1 goes on; the last is never left and costs nothing."""
+    P = np.zeros((4, 2, 4))
+    for s in range(4):
+        P[s, 0, s] = P[s, 1, min(s + 1, 3)] = 1.0
+    return rf.table_world(P, {"walk": [-1.0, -1.0, -1.0, 0.0]}, horizon=horizon)
+
+
+def test_an_episode_recorded_until_its_end_rests_there_until_the_horizon() -> None:
+    log = {"observations": [0, 1, 2, 3], "actions": [1, 1, 1], "terminated": True}
+    demos = task_demos(corridor().tasks[0], [log, log], 0.5)
+    (path,) = demos.train
+    assert path.observations[:, 0].tolist() == [0, 1, 2, 3, 3, 3, 3]
+    assert path.rewards.tolist() == [-1, -1, -1, 0, 0, 0]
+    assert path.features[:, 0].tolist() == [0, 1, 2, 3, 3, 3]
+    assert not path.terminated
+
+
+def test_recorded_rewards_and_features_are_kept_before_the_rest() -> None:
+    log = {"observations": [0, 1, 2, 3], "actions": [1, 1, 1], "rewards": [-1, -1, -5],
+           "features": [0, 1, 2]}  # fmt: skip
+    (path,) = task_demos(corridor().tasks[0], [log, log], 0.5).train
+    assert path.rewards.tolist() == [-1, -1, -5, 0, 0, 0]
+    assert path.features[:, 0].tolist() == [0, 1, 2, 3, 3, 3]
+
+
+def test_an_episode_that_stops_elsewhere_is_left_as_it_is() -> None:
+    log = {"observations": [0, 1], "actions": [1]}
+    (path,) = task_demos(corridor().tasks[0], [log, log], 0.5).train
+    assert len(path) == 1
+
+
+def test_states_and_actions_that_do_not_match_are_refused_with_their_counts() -> None:
+    log = {"observations": [0, 1, 2], "actions": [1, 1, 1]}
+    with pytest.raises(InvalidInput, match="3 states and 3 actions; an episode has one state more"):
+        task_demos(corridor().tasks[0], [log, log], 0.5)
+
+
+def test_a_function_without_a_name_makes_a_task_that_has_one() -> None:
+    _, made = describe(lambda: gymnasium.make("Pendulum-v1"), {"spin:rad/s": 2}, 20)
+    assert made is not None
+    assert [task.name for task in made.tasks] == ["task"]
+    assert name_of(lambda: None) is None
