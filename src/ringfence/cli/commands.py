@@ -335,7 +335,8 @@ def finish_single(out: Path) -> None:
 def tell_solved(solved: Solved) -> None:
     """What came of a single problem, in words and as pictures."""
     from ringfence.cli.frames import draw_frames
-    from ringfence.report.solved import write_picture
+    from ringfence.report.draw.run_figures import solve_picture
+    from ringfence.runs.files import write_file
 
     s = solved.summary
     clearance = f" with a clearance of {s['clearance']:g}" if s["clearance"] else ""
@@ -349,8 +350,9 @@ def tell_solved(solved: Solved) -> None:
     tell_violations(s)
     if isinstance(s["success"], float) and s["success"] < 1e-6:
         print("remark: within this limit the constraint leaves no way to the goal")
-    if (picture := write_picture(solved.folder)) is not None:
-        print(f"picture: {picture}")
+    if isinstance(picture := solve_picture(solved.folder), bytes):
+        write_file(solved.folder / "path.png", picture)
+        print(f"picture: {solved.folder / 'path.png'}")
     if s["kind"] == "ant":
         print(draw_frames(solved.folder))
     print(f"saved to {solved.folder}")

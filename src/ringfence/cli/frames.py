@@ -8,7 +8,7 @@ import numpy as np
 
 from ringfence.constraints import files as constraint_files
 from ringfence.deploy.policies import load_policy
-from ringfence.report.draw.frames import strip
+from ringfence.report.draw.figures import strip
 from ringfence.runs import single
 from ringfence.runs.config import make_world
 from ringfence.runs.files import write_file
