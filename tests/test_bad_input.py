@@ -26,7 +26,7 @@ def no_training(monkeypatch, tmp_path):
     def began(*_):
         raise AssertionError("a training began")
 
-    monkeypatch.setattr(PPO, "solve", began)
+    monkeypatch.setattr(PPO, "train", began)
     monkeypatch.chdir(tmp_path)
 
 

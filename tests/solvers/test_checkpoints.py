@@ -95,7 +95,7 @@ def test_what_determines_the_result_marks_a_checkpoint(tmp_path: Path) -> None:
         checkpoint(tmp_path / "c", rate=0.2),
         replace(place, problem=replace(place.problem, seed=(1,))),
         replace(place, problem=replace(place.problem, start=start)),
-        replace(place, starts=np.zeros((1, 29))),
+        replace(place, problem=replace(place.problem, states=np.zeros((1, 29)))),
     ):
         with pytest.raises(InvalidInput, match="another problem, configuration or version"):
             other.load(())

@@ -110,13 +110,13 @@ def same_arrays(one, two) -> bool:
 def test_learns_to_go_as_fast_as_the_constraint_allows():
     # log(1 + relu(v - 0.3)) * 50 steps <= 5 allows a mean speed of about 0.4; free is 1.
     config = replace(SMALL, env_steps=40_000, passes=8, learning_rate=1e-3, steps=32, gain_i=0.01)
-    result = PPO(config).solve(line_problem())
+    result = PPO(config).train(line_problem())
     cost = np.mean([line_problem().constraint.cost(t.features).sum() for t in result.stochastic])
     speed = np.mean([t.features[:, 1].mean() for t in result.stochastic])
     assert cost <= 6.5
     assert 0.15 < speed < 0.5
     assert result.solution.lam > 0
-    free = PPO(config).solve(line_problem(delta=1000.0))
+    free = PPO(config).train(line_problem(delta=1000.0))
     assert np.mean([t.features[:, 1].mean() for t in free.deterministic]) > 0.8
 
 
@@ -167,15 +167,15 @@ def test_killed_solve_resumes_to_the_same_bytes(
     tmp_path: Path, at: int, keep_best: bool, keep_lag: int
 ):
     def kill(record):
-        if record.update == at:
+        if record["update"] == at:
             raise Killed
 
     kept = {"keep_best": keep_best, "keep_lag": keep_lag, "stop_window": 1, "margin": 0.0}
     config, folder = replace(SMALL, checkpoint_every=2, **kept), tmp_path / "c"
-    whole = PPO(config).solve(ant_problem())
+    whole = PPO(config).train(ant_problem())
     with pytest.raises(Killed):
-        PPO(config, checkpoint=folder, progress=kill).solve(ant_problem())
-    resumed = PPO(config, checkpoint=folder).solve(ant_problem())
+        PPO(config).train(ant_problem(), folder, kill)
+    resumed = PPO(config).train(ant_problem(), folder)
     assert same_arrays(whole.solution.policy, resumed.solution.policy)
     assert whole.records == resumed.records
     assert whole.handed_out == resumed.handed_out
@@ -184,9 +184,9 @@ def test_killed_solve_resumes_to_the_same_bytes(
 
 
 def test_a_checkpoint_of_another_problem_is_refused(tmp_path: Path):
-    PPO(SMALL, checkpoint=tmp_path / "c").solve(line_problem())
+    PPO(SMALL).train(line_problem(), tmp_path / "c")
     with pytest.raises(InvalidInput, match="another problem"):
-        PPO(SMALL, checkpoint=tmp_path / "c").solve(line_problem(delta=6.0))
+        PPO(SMALL).train(line_problem(delta=6.0), tmp_path / "c")
 
 
 @pytest.mark.parametrize("poison", ["observation", "reward"])
@@ -194,7 +194,7 @@ def test_nan_from_the_simulator_is_named_with_its_step(poison, tmp_path: Path):
     # step 20 of 8 copies; an observation is seen one step later than it was made
     first = 20 * 8 if poison == "observation" else 19 * 8
     with pytest.raises(SolverFailed, match=rf"{poison} is nan at environment step {first} "):
-        PPO(SMALL, checkpoint=tmp_path / "c").solve(line_problem(poison=poison))
+        PPO(SMALL).train(line_problem(poison=poison), tmp_path / "c")
     assert all(not p.name.startswith(".") for p in tmp_path.iterdir())
 
 
@@ -202,7 +202,7 @@ def test_nan_stops_training_within_one_update():
     records = []
     late = line_problem(poison="feature", poison_step=3 * SMALL.steps + 5)
     with pytest.raises(SolverFailed, match=r"feature is nan at environment step 4"):
-        PPO(SMALL, progress=records.append).solve(late)
+        PPO(SMALL).train(late, report=records.append)
     assert len(records) == 3
 
 
@@ -286,13 +286,13 @@ def test_classical_multiplier_is_projected_gradient_ascent():
 
 def test_stop_rule_ends_a_solve_early():
     config = replace(SMALL, stop_reward=-1e9, stop_window=2)
-    result = PPO(config).solve(line_problem(delta=1000.0))
+    result = PPO(config).train(line_problem(delta=1000.0))
     assert len(result.records) == 2
     assert result.solution.env_steps == 2 * config.rollout
 
 
 def test_an_environment_may_cut_its_own_episodes_at_any_step():
-    result = PPO(SMALL).solve(line_problem(cut_every=3))
+    result = PPO(SMALL).train(line_problem(cut_every=3))
     assert {r.length for r in result.records} <= {3.0}
     assert len(result.records) == SMALL.updates
 
@@ -307,7 +307,7 @@ def test_a_solve_takes_over_the_multipliers_integral_alone():
 def test_the_best_policy_that_keeps_the_limit_is_handed_out():
     config = replace(SMALL, keep_best=True, stop_window=2, margin=0.0)
     problem = line_problem(delta=0.9)
-    result = PPO(config).solve(problem)
+    result = PPO(config).train(problem)
     rate = [r.reward_rate for r in result.records]
     cost = [r.cost for r in result.records]
     pairs = range(1, len(rate))
@@ -316,13 +316,13 @@ def test_the_best_policy_that_keeps_the_limit_is_handed_out():
     assert result.handed_out == chosen + 1
     assert 0 < len(within) < len(pairs)
     same = PPO(replace(config, keep_best=False, env_steps=result.handed_out * config.rollout))
-    assert same_arrays(result.solution.policy, same.solve(problem).solution.policy)
+    assert same_arrays(result.solution.policy, same.train(problem).solution.policy)
 
 
 def test_a_policy_is_judged_by_the_rollouts_after_it():
     config = replace(SMALL, keep_best=True, stop_window=2, keep_lag=2, margin=0.0)
     problem = line_problem(delta=0.9)
-    result = PPO(config).solve(problem)
+    result = PPO(config).train(problem)
     rate = [r.reward_rate for r in result.records]
     cost = [r.cost for r in result.records]
     # candidates are the policies after updates 1, 4, 7, ..; the next two rollouts judge them
@@ -331,17 +331,17 @@ def test_a_policy_is_judged_by_the_rollouts_after_it():
     assert 0 < len(within) < len(judged)
     assert result.handed_out == max(within, key=lambda u: rate[u] + rate[u + 1])
     same = PPO(replace(config, keep_best=False, env_steps=result.handed_out * config.rollout))
-    assert same_arrays(result.solution.policy, same.solve(problem).solution.policy)
+    assert same_arrays(result.solution.policy, same.train(problem).solution.policy)
 
 
 def test_the_multiplier_rests_for_a_while():
-    lam = [r.lam for r in PPO(replace(SMALL, grace=0.5)).solve(line_problem(delta=0.0)).records]
+    lam = [r.lam for r in PPO(replace(SMALL, grace=0.5)).train(line_problem(delta=0.0)).records]
     assert lam[:4] == [0.0] * 4
     assert min(lam[4:]) > 0
 
 
 def test_nothing_that_broke_its_limit_is_kept():
-    result = PPO(replace(SMALL, keep_best=True, stop_window=2)).solve(line_problem(delta=0.0))
+    result = PPO(replace(SMALL, keep_best=True, stop_window=2)).train(line_problem(delta=0.0))
     assert result.handed_out == len(result.records)
 
 

@@ -90,7 +90,7 @@ def test_ppo_solves_a_gymnasium_environment():
         env_steps=16_384, copies=8, steps=64, batch=128, passes=6, evaluation_episodes=8
     )
     constraint = parse_inequality("x <= 100", WALK.features)
-    result = PPO(replace(config, learning_rate=1e-3)).solve(
+    result = PPO(replace(config, learning_rate=1e-3)).train(
         Problem(WALK, constraint, 1.0, None, (0,))
     )
     first = np.mean([r.reward for r in result.records[:4] if r.reward is not None])
@@ -122,7 +122,7 @@ def test_an_error_in_the_environment_is_one_line_with_its_place(monkeypatch, whe
     sim = GymSimulator(WALK, 2)
     sim.reset(np.arange(2), [np.random.default_rng(i) for i in range(2)])
     monkeypatch.setattr(Walk, where, lost)
-    with pytest.raises(SolverFailed, match=rf"a {where} of .*motor driver lost \(test_gym_env.py"):
+    with pytest.raises(SolverFailed, match=rf"a {where} of .*motor driver lost \(test_gym.py"):
         sim.step(np.zeros((2, 1))) if where == "step" else sim.reset(
             np.arange(1), [np.random.default_rng(0)]
         )

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ringfence.attempts import MAD_TO_SIGMA, SMALLEST_GROUP
 from ringfence.constraints.template import Template
-from ringfence.demos.attempts import MAD_TO_SIGMA, SMALLEST_GROUP
 from ringfence.demos.checks import FAR_ABOVE
 from ringfence.objects import Array, Feature, Finding, Trajectory, behaviour_of
 from ringfence.players.search import Group, best_within

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringfence.demos.attempts import MAD_TO_SIGMA, SMALLEST_GROUP, failed, same_start
+from ringfence.attempts import MAD_TO_SIGMA, SMALLEST_GROUP, failed, same_start
 from ringfence.errors import InvalidInput
 from ringfence.objects import (
     ARRAYS,

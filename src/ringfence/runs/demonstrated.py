@@ -9,7 +9,7 @@ import numpy as np
 
 from ringfence.analysis.evidence import Group, groups_of
 from ringfence.analysis.evidence.groups import group_paths
-from ringfence.demos.attempts import failed
+from ringfence.attempts import failed
 from ringfence.demos.dataset import of_tasks
 from ringfence.errors import InvalidInput
 from ringfence.experts import optimal
@@ -171,8 +171,8 @@ def evidence_groups(shown: Demonstrated, world: World) -> tuple[Group, ...] | No
     if cells is None:
         names = ", ".join(f.name for f in world.features)
         return NotHere(
-            f"evidence labels the cells of a finite world; {names} are continuous here, and "
-            "witnesses over them are not searched for yet"
+            f"evidence labels the cells of a finite world; here the features ({names}) name no "
+            "cells, and witnesses over them are not searched for yet"
         )
     tasks = [cells.task(task.name) for task in shown.tasks]
     if tasks[0].horizon is None:

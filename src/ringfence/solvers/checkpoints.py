@@ -22,7 +22,7 @@ from safetensors.numpy import load_file, save_file
 
 from ringfence.disk import reading, sync, writing
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Problem
+from ringfence.objects import Problem
 
 #: Bytes of a checkpoint mean the same only within one schema.
 SCHEMA = 5
@@ -40,7 +40,6 @@ class Checkpoint:
     folder: Path | None
     problem: Problem
     config: Any
-    starts: Array | None = None
 
     def due(self, update: int) -> bool:
         return self.folder is not None and update % self.config.checkpoint_every == 0
@@ -77,8 +76,8 @@ class Checkpoint:
         c = self.problem.constraint
         probe = np.random.default_rng(0).standard_normal((64, len(c.features)))
         digest = sha256(c.raw(probe).tobytes() + c.cost(probe).tobytes())
-        if self.starts is not None:
-            digest.update(self.starts.tobytes())
+        if self.problem.states is not None:
+            digest.update(self.problem.states.tobytes())
         for key, value in sorted((self.problem.start or {}).items()):
             digest.update(key.encode() + value.tobytes())
         described = {

@@ -18,14 +18,21 @@ from ringfence.worlds.sim.task_checks import check_task
 
 def checked(problem: Problem) -> ContinuousTask:
     """The problem's task, if PPO can solve it."""
-    if not hasattr(problem.task, "collector"):
-        name = problem.task.name
-        raise InvalidInput(f"task {name!r} has no continuous actions: PPO can't solve it")
-    task = cast(ContinuousTask, problem.task)
+    task = continuous(problem)
     check_task(task, problem.constraint.features)
     if not np.isfinite(problem.delta):
         raise InvalidInput(f"PPO: the limit must be finite, got {problem.delta}")
     return task
+
+
+def continuous(problem: Problem) -> ContinuousTask:
+    """The problem's task, if its episodes are simulated many at once."""
+    if not hasattr(problem.task, "collector"):
+        raise InvalidInput(
+            f"task {problem.task.name!r} has no continuous actions: PPO can't solve it (finite "
+            "worlds: the solver 'soft')"
+        )
+    return cast(ContinuousTask, problem.task)
 
 
 def seen_of(c: Constraint, augment: bool) -> Callable[[Array], Array]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Problem, Solution, behaviour_of
+from ringfence.solvers.base import pictured
 from ringfence.solvers.ppo import PPO, PPOConfig, evaluate
 from ringfence.worlds.point_maze import PointTask
 
@@ -36,13 +37,15 @@ class GoalPPO:
         tasks = [cast(PointTask, p.task) for p in problems]
         joint = replace(tasks[0], goals=tuple(goal for task in tasks for goal in task.goals))
         seed = first.seed[:2]
-        solver = PPO(self.config, starts=self.starts)
-        joined = solver(replace(first, task=joint, seed=seed))
+        all_at_once = replace(first, task=joint, seed=seed, states=self.starts)
+        joined = PPO(self.config)(all_at_once)
         raw, steps, solutions = first.constraint.raw, joined.env_steps // len(tasks), []
         for k, task in enumerate(tasks):
             path = (*seed, EPISODES, k)
             runs = evaluate(task, joined.policy, raw, self.episodes, path, deterministic=True)
-            solutions.append(replace(joined, behaviour=behaviour_of(runs), env_steps=steps))
+            own = behaviour_of(runs)
+            shown = pictured(runs)
+            solutions.append(replace(joined, behaviour=own, env_steps=steps, pictured=shown))
         return solutions
 
 

@@ -15,12 +15,12 @@ before. Nothing here prints, logs or times; a solve reports `Record`s to whoever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -28,13 +28,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput, SolverFailed
-from ringfence.objects import Array, Problem, Solution, Trajectory, behaviour_of
+from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
 from ringfence.solvers import networks
+from ringfence.solvers.base import Report, quiet
 from ringfence.solvers.checkpoints import Checkpoint
 from ringfence.solvers.collecting import checked, evaluate, no_augmentation, prepare, seen_of
 from ringfence.solvers.keep_best import KeepBest, Kept
 from ringfence.solvers.networks import Descended, Params, Rows, descend, network
 from ringfence.solvers.scaling import Statistics, rescaled, same_outputs, same_values
+from ringfence.solvers.watching import Watcher, told
 from ringfence.worlds.sim.rollouts import Arrays, Chunk, Collector, CollectorSpec, ContinuousTask
 from ringfence.worlds.sim.task_checks import check_finite
 
@@ -88,7 +90,6 @@ class PPOConfig:
     start_share: float = 0.0  # of episodes that begin at a demonstration's state
     evaluation_episodes: int = 32
     checkpoint_every: int = 50  # updates
-
     kind: Literal["ppo"] = "ppo"
 
     def __post_init__(self) -> None:
@@ -411,11 +412,11 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     return Learner(params, opt_state, scale, statistics, Multiplier(lam, integral=lam))
 
 
-def make_collector(problem: Problem, config: PPOConfig, starts: Array | None = None) -> Collector:
+def make_collector(problem: Problem, config: PPOConfig) -> Collector:
     """The task's collector, after all that can be checked before the first step."""
-    task = checked(problem)
+    task, starts = checked(problem), problem.states
     if config.start_share > 0 and starts is None:
-        raise InvalidInput("PPO: start_share needs states from demonstrations (starts)")
+        raise InvalidInput("PPO: start_share needs states from demonstrations (problem.states)")
     raw, share = seen_of(problem.constraint, config.augment), config.start_share
     return task.collector(CollectorSpec(config.copies, raw, problem.seed, starts, share))
 
@@ -428,7 +429,7 @@ SAVED = (Learner, Record, Statistics, Multiplier, KeepBest, Kept, *networks.OPTI
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A solution with the evaluation episodes behind it, and its course."""
+    """A solution with the evaluation episodes behind it, and how it came about."""
 
     solution: Solution
     stochastic: list[Trajectory]
@@ -437,57 +438,79 @@ class Result:
     handed_out: int  # the update after which the policy was this one
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PPO:
-    """A policy player: `PPO()(problem)` is the solution; `solve` also gives its episodes.
+    """The policy player: `PPO(config)(problem)` is the solution, `train` has its episodes, too.
 
-    checkpoint: a folder to save to every `checkpoint_every` updates and to go on from (the
-    updates before it are then reported again); progress: called with each update's record;
-    starts [n, s]: states from demonstrations for `start_share` of the episodes; deterministic:
-    evaluate the policy without its noise, too.
+    One training at a time, with all cores. Some of its episodes begin at `problem.states`, where
+    `start_share` says so.
     """
 
     config: PPOConfig = field(default_factory=PPOConfig)
-    starts: Array | None = None
-    checkpoint: Path | None = None
-    progress: Callable[[Record], None] | None = None
-    deterministic: bool = True
+    at_once: ClassVar[int] = 1
+    learns: ClassVar[bool] = True
 
-    def __call__(self, problem: Problem) -> Solution:
-        return self.solve(problem).solution
+    def key(self, problem: Problem, usual: dict[str, Any]) -> dict[str, Any]:
+        return usual
 
-    def solve(self, problem: Problem) -> Result:
-        config, report = self.config, self.progress or (lambda _: None)
-        collector = make_collector(problem, config, self.starts)
+    def __call__(
+        self, problem: Problem, checkpoint: Path | None = None, report: Report = quiet
+    ) -> Solution:
+        result = self.train(problem, checkpoint, report, deterministic=False)
+        return told(problem, result.solution, result.stochastic)
+
+    def train(
+        self,
+        problem: Problem,
+        checkpoint: Path | None = None,
+        report: Report = quiet,
+        deterministic: bool = True,
+    ) -> Result:
+        """checkpoint: a folder to save to every `checkpoint_every` updates and to go on from (the
+        updates before it are then reported again); deterministic: try the policy without its
+        noise, too."""
+        asked, config = problem.stop_reward, self.config
+        config = config if asked is None else replace(config, stop_reward=asked)
+        collector = make_collector(problem, config)
         try:
             learner = first_learner(problem, cast(ContinuousTask, problem.task), config)
             records: list[Record] = []
-            checkpoint = Checkpoint(self.checkpoint, problem, config, self.starts)
-            if found := checkpoint.load(SAVED):
+            saved = Checkpoint(checkpoint, problem, config)
+            if found := saved.load(SAVED):
                 learner, records = found["learner"], found["records"]
                 collector.restore(found["collector"])
             for record in records:
-                report(record)
+                report(asdict(record))
             training = train(problem, config, collector, learner)
             for learner, record in training:
                 records.append(record)
-                if checkpoint.due(learner.updates):
-                    checkpoint.save(learner=learner, records=records, collector=collector.save())
-                report(record)
+                if saved.due(learner.updates):
+                    saved.save(learner=learner, records=records, collector=collector.save())
+                report(asdict(record))
             kept = learner.best.kept or Kept(learner.policy(), learner.updates)
             episodes = partial(collector.episodes, kept.policy, config.evaluation_episodes)
             seed = (*problem.seed, EVALUATE)
             stochastic = episodes(False, (*seed, 0))
-            deterministic = episodes(True, (*seed, 1)) if self.deterministic else []
+            noiseless = episodes(True, (*seed, 1)) if deterministic else []
         finally:
             collector.close()
         lam, steps = learner.multiplier.lam, records[-1].env_steps
         solution = Solution(kept.policy, lam, behaviour_of(stochastic), steps)
-        return Result(solution, stochastic, deterministic, records, kept.update)
+        return Result(solution, stochastic, noiseless, records, kept.update)
+
+    def free(self) -> PPO:
+        """Without a multiplier; it shows how much can be earned, so it doesn't stop early."""
+        return PPO(replace(self.config, initial_lam=0.0, stop_reward=None))
+
+    def watch(self) -> Watcher:
+        return Watcher(self.config.evaluation_episodes)
+
+    def episodes(
+        self, problem: Problem, solution: Solution, count: int, seed: tuple[int, ...]
+    ) -> list[Trajectory]:
+        raw = seen_of(problem.constraint, self.config.augment)
+        return evaluate(cast(ContinuousTask, problem.task), solution.policy, raw, count, seed)
 
 
-def make(config: PPOConfig) -> Any:
-    """The policy player with these settings."""
-    from ringfence.solvers.ppo_player import PPOPlayer
-
-    return PPOPlayer(config)
+def make(config: PPOConfig) -> PPO:
+    return PPO(config)

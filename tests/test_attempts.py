@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringfence.demos.attempts import failed
+from ringfence.attempts import failed
 from ringfence.objects import Trajectory
 
 
