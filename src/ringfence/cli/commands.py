@@ -20,16 +20,14 @@ if TYPE_CHECKING:
 
 
 def quickstart(options: Namespace) -> None:
-    """The whole product on the built-in maze with default settings."""
-    from ringfence.cli.main import parser
-
+    """The whole product on the built-in maze with default settings: it is one call of `learn`."""
     words = ["learn", "--world", options.world, "--seed", str(options.seed)]
     if options.world == "ant-maze":
         # Short: two episodes from each start, three iterations; the whole takes ten, and five.
         words += ["--paths", "2", "--heldout", "1", "--iterations", "3"]
         words += ["--set", "solver.episodes=2"]
     out = options.out = options.out or free_name(Path("runs/quickstart"))
-    settings = parser().parse_args([*words, "--out", str(out)])
+    settings = options.parse([*words, "--out", str(out)])
     settings.command_line = " ".join(["ringfence", *words])
     learn(settings)
     print("Next: open the page, then try a task nobody demonstrated:")
@@ -480,7 +478,7 @@ def ready() -> None:
 
 def settings_of(options: Namespace) -> dict[str, Any]:
     """The entries of the configuration that options and --set give, as a document."""
-    from ringfence.cli.main import OPTIONS
+    from ringfence.cli.options import OPTIONS
     from ringfence.runs.config import merged, setting
 
     document: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 """The `ringfence` command: parses, calls one function of `commands`, which prints.
 
-An option that people use often is one entry of the configuration (OPTIONS); `--set table.key=value`
-says every other.
+An option that people use often is one entry of the configuration (`options.OPTIONS`); `--set
+table.key=value` says every other.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ringfence.cli import commands
+from ringfence.cli.options import OPTIONS
 from ringfence.compilation import keep_compiled
 from ringfence.errors import InvalidInput, RingfenceError
 
@@ -110,21 +111,6 @@ WORLD = (
     "'maze' (built in), a text map's path, 'ant' (MuJoCo), 'ant-bullet' (PyBullet), 'ant-maze' or "
     "'ant-maze:FILE', 'gym:ID' or 'gym:module:function', 'module:function' of a world of your own"
 )
-#: Options that are entries of the configuration: name, entry, type, help.
-OPTIONS: dict[str, tuple[str, Any, str]] = {
-    "class": ("game.constraint", str, "'table', 'linear', 'mlp', or an inequality with ? for what "
-              "is learned, such as 'speed <= ?'"),
-    "on": ("game.on", "list", "linear and mlp: features, such as x,y (default: all)"),
-    "method": ("game.method", ("mt-icl", "icl"), "Algorithm 3 (many tasks) or 2 (one)"),
-    "player": ("player.kind", str, "the constraint player: regression, ftrl or payoff"),
-    "expert-budget": ("player.expert_budget", float, "payoff: what an expert's episode may cost"),
-    "iterations": ("game.iterations", int, "at most this many"),
-    "solver": ("solver.kind", str, "the policy player: soft, lp, lagrangian, planner or ppo"),
-    "steps": ("solver.env_steps", int, "environment steps of a training"),
-    "truth": ("world.truth", str, "continuous worlds: an inequality, for the report only"),
-    "horizon": ("world.horizon", int, "maps: steps of an episode"),
-    "slip": ("world.slip", float, "maps: the chance of a random move"),
-}  # fmt: skip
 
 
 def parser(words: Sequence[str] = ()) -> Parser:
@@ -191,6 +177,7 @@ def _set(one: Any) -> None:
 def _quickstart(sub: Any) -> None:
     about = "learn the built-in maze's constraint, with a page of pictures"
     one = _command(sub, "quickstart", commands.quickstart, about, "quickstart --seed 1")
+    one.set_defaults(parse=lambda words: parser().parse_args(words))
     one.add_argument(
         "--world",
         choices=("maze", "ant-maze"),
