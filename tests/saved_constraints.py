@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ringfence.constraints.files import to_bytes
+from ringfence.constraints.constraint_files import to_bytes
 from ringfence.constraints.linear import parse_inequality
 from ringfence.constraints.mlp import MLPConstraint
 from ringfence.constraints.table import TableConstraint

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from ringfence.constraints import files
-from ringfence.constraints.files import digest, load, load_document, to_bytes
+from ringfence.constraints.constraint_files import digest, load, load_document, to_bytes
 from ringfence.errors import InvalidInput
 from ringfence.objects import Constraint
 from saved_constraints import CELLS, LINE, NETWORK, TABLE, random_network, saved
@@ -206,7 +205,7 @@ def test_a_hostile_linear_or_network_is_refused(tmp_path: Path) -> None:
 def test_weights_beyond_the_limit_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MAX_WEIGHTS_BYTES", 50)
+    monkeypatch.setattr(constraint_files, "MAX_WEIGHTS_BYTES", 50)
     with pytest.raises(InvalidInput, match="larger than 50 bytes"):
         load(saved(tmp_path))
 

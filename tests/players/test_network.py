@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ringfence.constraints.files import load, to_bytes
+from ringfence.constraints.constraint_files import load, to_bytes
 from ringfence.constraints.mlp import MLPConstraint
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Feature, J

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ringfence.constraints import files as constraint_files
+from ringfence.constraints import constraint_files
 from ringfence.deploy.policies import load_policy
 from ringfence.report.draw.figures import strip
 from ringfence.runs import single

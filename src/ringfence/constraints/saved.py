@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ringfence.constraints import files
+from ringfence.constraints import constraint_files
 from ringfence.constraints.linear import tightened
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Constraint, Feature
@@ -30,7 +30,7 @@ class SavedConstraint:
 
     constraint: Constraint
     delta: float
-    interval: files.Interval | None
+    interval: constraint_files.Interval | None
     provenance: Mapping[str, Any]
 
     @property
@@ -86,7 +86,7 @@ def load(folder: str | Path) -> SavedConstraint:
             f"{folder}: this run has no constraint: it is unfinished (go on with 'ringfence "
             "resume'), or none was needed (see its report.html)"
         )
-    c, document = files.load_document(folder)
+    c, document = constraint_files.load_document(folder)
     interval = document["interval"]
     return SavedConstraint(
         constraint=c,
@@ -101,13 +101,13 @@ def save(
     folder: str | Path,
     delta: float,
     provenance: Mapping[str, Any] | None = None,
-    interval: files.Interval | None = None,
+    interval: constraint_files.Interval | None = None,
 ) -> None:
     """Write a constraint into a new folder, with the limit on an episode's cost under it."""
     folder = Path(folder)
     if isinstance(constraint, SavedConstraint):
         constraint = constraint.constraint
-    contents = files.to_bytes(constraint, delta, provenance or {}, interval)
+    contents = constraint_files.to_bytes(constraint, delta, provenance or {}, interval)
     try:
         folder.mkdir(parents=True)
     except FileExistsError:

@@ -25,7 +25,7 @@ import safetensors.numpy
 
 from ringfence import errors
 from ringfence.compilation import keep_compiled
-from ringfence.constraints import files as constraint_files
+from ringfence.constraints import constraint_files
 from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
 from ringfence.objects import Problem, Solution
 from ringfence.runs.config import make_solver, make_world, tagged

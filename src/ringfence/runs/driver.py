@@ -24,7 +24,7 @@ from ringfence.analysis.doubts import doubts
 from ringfence.analysis.evidence import document as evidence_json
 from ringfence.analysis.intervals import parameter_interval
 from ringfence.analysis.played import Played
-from ringfence.constraints import files as constraint_files
+from ringfence.constraints import constraint_files
 from ringfence.constraints.family import Family, make_family
 from ringfence.demos.dataset import content_hash
 from ringfence.errors import InvalidInput

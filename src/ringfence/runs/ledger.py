@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from ringfence.constraints import files as constraint_files
+from ringfence.constraints import constraint_files
 from ringfence.disk import reading
 from ringfence.objects import Behaviour, Problem, Solution
 from ringfence.runs.files import json_bytes, write_folder

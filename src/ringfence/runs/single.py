@@ -33,7 +33,7 @@ from ringfence.analysis import evidence as evidences
 from ringfence.analysis.evidence import Evidence
 from ringfence.analysis.evidence import document as evidence_json
 from ringfence.binomial import binomial_interval
-from ringfence.constraints import files as constraint_files
+from ringfence.constraints import constraint_files
 from ringfence.constraints.avoiding import Avoiding
 from ringfence.constraints.linear import LinearConstraint, parse_inequality, tightened
 from ringfence.constraints.table import TableConstraint

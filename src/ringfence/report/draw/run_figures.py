@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.constraints import files as constraint_files
+from ringfence.constraints import constraint_files
 from ringfence.errors import InvalidInput
 from ringfence.objects import NotHere
 from ringfence.report.cells import Cells, make_cells
