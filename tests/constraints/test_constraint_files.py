@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from ringfence.constraints import constraint_files
 from ringfence.constraints.constraint_files import digest, load, load_document, to_bytes
 from ringfence.errors import InvalidInput
 from ringfence.objects import Constraint

@@ -1,8 +1,7 @@
 """Experts of finite worlds whose truth is known: they make demonstrations, and exact behaviours.
 
 This is the only place on the way to the game that reads a world's truth, and it does so in the
-demonstrators' stead. What it hands on, paths and occupancies, holds no truth. Here too are the
-checks of demonstrations against a finite world's tasks, which need no truth either.
+demonstrators' stead. What it hands on, paths and occupancies, holds no truth.
 
 Each path has a random stream of its own, named by (seed; split, task, start, path): more paths
 are the same paths and some more, and a task's paths don't depend on the other tasks.
@@ -19,7 +18,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.analysis.evidence import Group, exact_group
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import JSON, Array, Behaviour, Demonstrations, TaskDemos, Trajectory
 from ringfence.solvers import soft
@@ -33,9 +31,6 @@ Split = Literal["train", "heldout"]
 #: The first number of a stream's name. The choice of contaminated paths has its own streams.
 STREAM = {"train": 0, "heldout": 1}
 CHOICE = {"train": 2, "heldout": 3}
-
-#: Rewards and features that differ by less are the same: they went through a file or a sum.
-TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -132,19 +127,18 @@ def expert_behaviours(world: World, config: ExpertConfig = DEFAULT) -> list[Beha
     return behaviours
 
 
-def exact_groups(world: World, tasks: Sequence[FiniteTask]) -> tuple[Group, ...]:
-    """The same experts by task and start, as evidence wants them."""
+def from_each_start(
+    world: World, tasks: Sequence[FiniteTask]
+) -> Iterator[tuple[FiniteTask, int, Array]]:
+    """The same experts by task and start: with the start's state and rho[t, s, a] from there."""
     by_name = dict(
         zip((task.name for task in finite_tasks(world)), expert_policies(world), strict=True)
     )
-    groups = []
     for task in tasks:
         for state in np.flatnonzero(task.mdp.start):
             begin = np.zeros_like(task.mdp.start)
             begin[state] = 1.0
-            rho = occupancy(replace(task.mdp, start=begin), by_name[task.name])
-            groups.append(exact_group(task, int(state), rho))
-    return tuple(groups)
+            yield task, int(state), occupancy(replace(task.mdp, start=begin), by_name[task.name])
 
 
 def make_demonstrations(

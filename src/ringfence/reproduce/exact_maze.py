@@ -17,7 +17,6 @@ from ringfence.analysis import evidence as evidences
 from ringfence.analysis.evidence import Evidence
 from ringfence.experts.optimal import (
     ExpertConfig,
-    exact_groups,
     expert_behaviours,
     make_demonstrations,
 )
@@ -35,6 +34,7 @@ from ringfence.reproduce.exact_tasks import (
 )
 from ringfence.reproduce.rows import MEAN, Found, Row, Rows, mean_of
 from ringfence.reproduce.study import Study, kept
+from ringfence.runs.demonstrated import exact_groups
 from ringfence.runs.summary import versions
 from ringfence.worlds.grid import Cell, GridWorld, maze, random_map, read_map
 

@@ -27,11 +27,12 @@ from ringfence.analysis import theory
 from ringfence.analysis.evidence import Evidence
 from ringfence.binomial import binomial_interval
 from ringfence.errors import SolverFailed
-from ringfence.experts.optimal import exact_groups, expert_behaviours
+from ringfence.experts.optimal import expert_behaviours
 from ringfence.objects import Behaviour
 from ringfence.reproduce.exact_tasks import Attempt, Attempts, Mask, Pair, last_map, learn
 from ringfence.reproduce.rows import Found, Row, Rows
 from ringfence.reproduce.study import RUNS, Say, Study
+from ringfence.runs.demonstrated import exact_groups
 from ringfence.runs.files import remove_partials, write_json
 from ringfence.runs.summary import versions
 from ringfence.worlds.finite import FiniteTask

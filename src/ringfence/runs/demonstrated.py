@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ringfence.analysis.evidence import Group, groups_of
+from ringfence.analysis.evidence import Group, exact_group, groups_of
 from ringfence.analysis.evidence.groups import group_paths
 from ringfence.attempts import failed
 from ringfence.demos.dataset import of_tasks
@@ -25,6 +25,7 @@ from ringfence.objects import (
 from ringfence.runs.config import Config
 from ringfence.worlds.base import World
 from ringfence.worlds.continuous import check_shapes, check_units, is_continuous
+from ringfence.worlds.finite import FiniteTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +179,15 @@ def evidence_groups(shown: Demonstrated, world: World) -> tuple[Group, ...] | No
     if tasks[0].horizon is None:
         return NotHere("evidence compares whole episodes: it needs tasks with a horizon")
     if shown.exact:
-        return optimal.exact_groups(world, tasks)
+        return exact_groups(world, tasks)
     pairs = zip(tasks, shown.demos, strict=True)
     if cells.path is None:
         return tuple(g for task, d in pairs for g in groups_of(task, d.train))
     return tuple(
         g for task, d in pairs for g in group_paths(task, [cells.path(t) for t in d.train])
     )
+
+
+def exact_groups(world: World, tasks: Sequence[FiniteTask]) -> tuple[Group, ...]:
+    """The world's own experts by task and start: endlessly many paths of each."""
+    return tuple(exact_group(*one) for one in optimal.from_each_start(world, tasks))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Problem, Solution, behaviour_of
 from ringfence.solvers.base import pictured
 from ringfence.solvers.ppo import PPO, PPOConfig, evaluate
-from ringfence.worlds.point_maze import PointTask
 
 EPISODES = 50  # its stream of random numbers
 
@@ -30,11 +29,11 @@ class GoalPPO:
     episodes: int = 20
 
     def solve_all(self, problems: Sequence[Problem]) -> list[Solution]:
-        """One constraint and one limit for all problems; their goals become one task's."""
+        """One constraint and one limit for all problems; their `goals` become one task's."""
         first = problems[0]
         if any(p.constraint is not first.constraint or p.delta != first.delta for p in problems):
             raise InvalidInput("one policy for all tasks needs one constraint and one limit")
-        tasks = [cast(PointTask, p.task) for p in problems]
+        tasks: list[Any] = [p.task for p in problems]
         joint = replace(tasks[0], goals=tuple(goal for task in tasks for goal in task.goals))
         seed = first.seed[:2]
         all_at_once = replace(first, task=joint, seed=seed, states=self.starts)
