@@ -452,7 +452,8 @@ def _plain(value: Any) -> Any:
 def coverage_sentence(name: str, table: single.TaskTable, covered: bool | None) -> str:
     """What is known before the task is run."""
     start = table.spec.get("start")
-    head = f"{name} from {tuple(start)}: " if start is not None else f"{name}: "
+    cell = tuple(start) if isinstance(start, list | tuple) and len(start) == 2 else start
+    head = f"{name} from {cell}: " if isinstance(cell, int | tuple) else f"{name}: "
     if covered:
         return head + "covered, it can be done within cells that demonstrators walked"
     return head + "UNCOVERED, the way leads through cells about which nothing is known"
@@ -474,7 +475,8 @@ def read_task(text: str) -> tuple[Any, Document, single.TaskTable]:
     elif len(tasks) > 1:
         names = ", ".join(t.name for t in tasks)
         raise InvalidInput(f"{path}: several tasks ({names}); choose one with --task {path}:NAME")
-    return settings, {"kind": "ppo", **document.get("solver", {})}, single.TaskTable()
+    kind = make_world(settings).defaults({}).get("solver", {}).get("kind", "soft")
+    return settings, {"kind": kind, **document.get("solver", {})}, single.TaskTable()
 
 
 def make_demonstrations(

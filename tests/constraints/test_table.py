@@ -47,3 +47,9 @@ def test_signed_tables_are_only_the_theorys() -> None:
 def test_a_cell_that_is_not_there_is_refused(phi: list) -> None:
     with pytest.raises(InvalidInput):
         TableConstraint(CELLS, np.zeros((2, 2))).cost(np.array(phi))
+
+
+def test_states_in_a_row_are_told_by_their_numbers() -> None:
+    state = (Feature("state", "1"),)
+    c = TableConstraint(state, np.array([0.0, 1.0, 1.0, 0.0, 1.0]))
+    assert c.describe() == "3 of 5 cells (state) forbidden: state 1-2, 4"

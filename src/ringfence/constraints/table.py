@@ -58,23 +58,31 @@ class TableConstraint:
 
     def _regions(self) -> str:
         """The forbidden cells as runs along the last axis, merged over equal runs of the first."""
+        if self.values.ndim == 1:
+            spans = [_span(*ends) for ends in _runs(self.forbidden)]
+            return f"{self.features[0].name} {', '.join(spans)}"
         if self.values.ndim != 2:
             return ", ".join(str(tuple(map(int, cell))) for cell in np.argwhere(self.forbidden))
         first, last = self.features
         blocks: list[list[int]] = []  # [top, bottom, left, right]
         for row, line in enumerate(self.forbidden):
-            edges = np.flatnonzero(np.diff(np.concatenate([[0], line, [0]])))
-            for left, right in zip(edges[::2], edges[1::2] - 1, strict=True):
+            for left, right in _runs(line):
                 for block in blocks:
                     if block[1] == row - 1 and block[2:] == [left, right]:
                         block[1] = row
                         break
                 else:
-                    blocks.append([row, row, int(left), int(right)])
+                    blocks.append([row, row, left, right])
         return "; ".join(
             f"{first.name} {_span(top, bottom)} x {last.name} {_span(left, right)}"
             for top, bottom, left, right in blocks
         )
+
+
+def _runs(line: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last index of each run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], line, [0]])))
+    return list(zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True))
 
 
 def _span(low: int, high: int) -> str:

@@ -145,7 +145,8 @@ class Workers:
                 done.set_exception(
                     SolverFailed(
                         f"{MOST_DEATHS} worker processes died over {job.problem.task.name!r} (out "
-                        "of memory?); what was solved is kept, go on with 'ringfence resume'"
+                        "of memory? in a script, is the call under if __name__ == '__main__':?); "
+                        "what was solved is kept, go on with 'ringfence resume'"
                     )
                 )
             elif problem is not None:
