@@ -82,6 +82,10 @@ def make_family(
             raise InvalidInput(
                 f"[game] on: there is no feature {name!r}; features are {', '.join(names)}"
             )
+    if on and text not in (LINEAR, NETWORK):
+        raise InvalidInput(
+            f"[game] on is for {LINEAR!r} and {NETWORK!r}; {text!r} says itself what it is about"
+        )
     if text == TABLE:
         if shape is None:
             raise InvalidInput(
@@ -98,6 +102,4 @@ def make_family(
             return Family(text, features, convex=LinearClass(features, 1.0, bound))
         template = linear_template(features, on or names)
         return Family(text, features, tuple(on), template=template)
-    if on:
-        raise InvalidInput(f"[game] on is for {LINEAR!r} and {NETWORK!r}; an inequality names its")
     return Family(text, features, template=parse_template(text, features))
