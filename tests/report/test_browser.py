@@ -233,6 +233,33 @@ def test_keys_move_over_the_cells(browser: Browser, address: str) -> None:
     assert "The constraint of iteration" in browser.run(said)
 
 
+def test_a_continuous_world_s_page_is_explored_alike(browser: Browser, speed: Path) -> None:
+    browser.complaints.clear()
+    browser.open(f"{page.write(speed).as_uri()}#iteration=1&task=1")
+    shown = (
+        "[...document.querySelectorAll('#explorer [data-layer]')]"
+        ".filter(g => !g.classList.contains('off')).map(g => ({...g.dataset}))"
+    )
+    parts = browser.run(shown)
+    assert {part["i"] for part in parts if "i" in part} == {"1"}
+    assert {part.get("only", part.get("task", "1")) for part in parts} == {"1"}
+    browser.run("document.querySelector('#layers input[value=visits]').click()")
+    assert "visits" not in {part["layer"] for part in browser.run(shown)}
+    assert browser.run("document.documentElement.scrollWidth") <= 1200
+    assert browser.complaints == []
+
+
+def test_walks_move_by_themselves(browser: Browser, floor: Path) -> None:
+    browser.open(page.write(floor).as_uri())
+    place = "+document.querySelector('.ant').cx.animVal.value"
+    seek = "document.getElementById('walk-1').setCurrentTime({:g})"
+    places = []
+    for seconds in (0.0, 3.5):
+        browser.run(f"document.getElementById('walk-1').pauseAnimations(); {seek.format(seconds)}")
+        places.append(browser.run(place))
+    assert places[0] != places[1]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200])
 def test_page_is_drawn_in_full_width(

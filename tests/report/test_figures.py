@@ -11,11 +11,13 @@ import matplotlib.image
 import numpy as np
 import pytest
 
+from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
-from ringfence.report import figures
-from ringfence.report.draw import Curve
-from ringfence.report.figures import Panel
-from ringfence.report.read import read_run
+from ringfence.objects import Feature
+from ringfence.report.draw import figures
+from ringfence.report.draw.canvas import Curve
+from ringfence.report.draw.figures import Panel
+from ringfence.worlds.sim.floor import Layout
 
 WALLS = np.zeros((4, 6), dtype=bool)
 WALLS[:3, 2] = True
@@ -42,7 +44,7 @@ PANELS = [
 
 
 def maze(path: Path) -> Path:
-    return figures.maze_figure(PANELS, path, shape=(4, 6), places=PLACES)
+    return figures.maze_figure(PANELS, path, ground=(4, 6), places=PLACES)
 
 
 def curves(path: Path) -> Path:
@@ -88,20 +90,6 @@ def test_the_user_s_settings_do_not_matter(tmp_path: Path) -> None:
         assert curves(tmp_path / "again.png").read_bytes() == plain
 
 
-def test_run_figure_shows_map_evidence_and_curves(finished: Path, tmp_path: Path) -> None:
-    first = figures.run_figure(finished, tmp_path / "1.png").read_bytes()
-    require_picture(first)
-    assert figures.run_figure(finished, tmp_path / "2.png").read_bytes() == first
-
-
-def test_run_figure_works_without_a_truth(without_truth: Path, tmp_path: Path) -> None:
-    require_picture(figures.run_figure(without_truth, tmp_path / "run.png").read_bytes())
-
-
-def test_run_figure_works_for_a_linear_constraint(linear: Path, tmp_path: Path) -> None:
-    require_picture(figures.run_figure(linear, tmp_path / "run.png").read_bytes())
-
-
 def test_what_is_drawn_changes_the_picture() -> None:
     nothing = figures.path_picture(None, np.zeros((4, 6)), [], "")
     truth = figures.path_picture(WALLS, np.zeros((4, 6)), [], "")
@@ -130,11 +118,51 @@ def test_bad_requests_are_named(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_report_data_are_those_of_the_run(finished: Path) -> None:
-    run = read_run(finished)
-    assert run.walls is not None
-    assert run.walls.sum() == 3
-    assert [len(paths) for paths in run.paths] == [3, 3]
-    # A path ends where it comes to rest: at its task's goal.
-    for goal, paths in zip(run.world.goals, run.paths, strict=True):
-        assert all(tuple(path[-1]) == goal for path in paths)
+# Floors ------------------------------------------------------------------------------------------
+
+LAYOUT = Layout((2, 3))
+FLOOR = np.array([[False, True, False], [False, False, False]])
+WALK = np.linspace([-4.0, 2.0], [-4.0, -2.0], 40)
+
+
+def test_flagged_cells_paths_and_points_change_a_floor(tmp_path: Path) -> None:
+    panels = {
+        "bare": Panel("maze", FLOOR, points=np.zeros((0, 2))),
+        "flagged": Panel("maze", FLOOR, FLOOR),
+        "path": Panel("maze", FLOOR, paths=[WALK]),
+        "points": Panel("maze", FLOOR, points=WALK),
+    }
+    drawn = {
+        figures.maze_figure([panel], tmp_path / f"{name}.png", LAYOUT, columns=1).read_bytes()
+        for name, panel in panels.items()
+    }
+    assert len(drawn) == 4
+    for picture in drawn:
+        assert pixels(picture).std() > 0.01
+
+
+def test_a_walk_is_drawn_over_its_cells() -> None:
+    on_floor = figures.path_picture(FLOOR, FLOOR * 1.0, [WALK], "walk", ground=LAYOUT)
+    require_picture(on_floor)
+    assert on_floor != figures.path_picture(FLOOR, FLOOR * 1.0, [], "walk", ground=LAYOUT)
+
+
+# Episodes ----------------------------------------------------------------------------------------
+
+
+def test_from_above_the_forbidden_side_is_shaded_where_it_can_be() -> None:
+    features = (Feature("x", "m"), Feature("y", "m"), Feature("speed", "m/s"))
+    steps = np.linspace(0, 1, 50)
+    episodes = [np.column_stack([steps, steps**2, steps])]
+    drawn = {
+        figures.top_view(episodes, parse_inequality(text, features), (0, 1), "from above")
+        for text in ("x <= 0.5", "speed <= 0.5")
+    }
+    assert len(drawn) == 2
+    for picture in drawn:
+        require_picture(picture)
+
+
+def test_a_strip_shows_its_frames() -> None:
+    frames = np.random.default_rng(0).integers(0, 255, (3, 20, 30, 3), dtype=np.uint8)
+    require_picture(figures.strip(frames, ["a", "b", "c"]))

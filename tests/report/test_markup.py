@@ -7,11 +7,10 @@ import math
 import re
 from html.parser import HTMLParser
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringfence.report.markup import Markup, data_block, figure_text, number, tag
+from ringfence.report.markup import Markup, data_block, number, polyline, table, tag
 
 
 class Texts(HTMLParser):
@@ -61,28 +60,20 @@ def test_attributes_without_value() -> None:
     assert tag("g", data_i=1, class_="a", x=0.5) == '<g data-i="1" class="a" x="0.5"></g>'
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "\u2013"),
-        (0, "0"),
-        (-0.0, "0"),
-        (1e-12, "0"),
-        (10.8123, "10.8"),
-        (-148, "\u2212148"),
-        (1e-6, "1e\u22126"),
-        (-12345.6, "\u221212,346"),
-        (999.9, "1,000"),
-        (100.0, "100"),
-    ],
-)
-def test_figures_are_short(value: float | None, text: str) -> None:
-    assert figure_text(value) == text
-
-
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_exact_number_stands_beside_the_short_one(value: float) -> None:
     read = Texts(number(value))
     exact = float(read.attributes["value"] or "")
     assert exact == value
     assert math.copysign(1, exact) == math.copysign(1, value)
+
+
+def test_a_path_runs_through_its_points() -> None:
+    assert polyline([(0, 0.5), (1.254, -2)]) == "M0 0.5L1.25 -2"
+    assert polyline([(0, 0), (1, 1)], closed=True).endswith("Z")
+
+
+def test_columns_of_words_are_told_from_figures() -> None:
+    drawn = table(["n", "what"], [[1, "a"]], [{"data_row": 1}], text=(1,))
+    assert '<td class="text">a</td>' in drawn
+    assert '<tr data-row="1"><td>1</td>' in drawn

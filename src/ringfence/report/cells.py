@@ -16,14 +16,10 @@ from ringfence.constraints.table import TableConstraint
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Constraint
 from ringfence.report.text import cell_name
-from ringfence.worlds.sim.floor import CELL, Layout
+from ringfence.worlds.sim.floor import CELL, THRESHOLD, Layout, cell_means
 
 Cell = tuple[int, int]
 Bools = NDArray[np.bool_]
-
-#: On a floor a cell counts as forbidden where its mean cost is above this: the planner's measure.
-THRESHOLD = 0.5
-LATTICE = 20  # points per side of a cell, for that mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +84,7 @@ class Cells:
     def over(self, c: Constraint) -> Learned:
         """A constraint over the cells."""
         if self.layout is not None:
-            cost = _cell_means(c, self.layout)
+            cost = cell_means(c, self.layout)
             return Learned(cost, cost > THRESHOLD)
         shape = self.shape[-self.width :]
         if isinstance(c, TableConstraint) and c.values.shape != shape:
@@ -102,15 +98,6 @@ def on_floor(layout: Layout, xy: Array) -> Array:
     """(x, y) in metres [n, 2] -> places (row, col) [n, 2]."""
     rows, cols = layout.shape
     return np.column_stack([rows / 2 - xy[:, 1] / CELL, xy[:, 0] / CELL + cols / 2])
-
-
-def _cell_means(c: Constraint, layout: Layout) -> Array:
-    """The mean cost of each cell over a lattice of points, [rows, cols]."""
-    offsets = ((np.arange(LATTICE) + 0.5) / LATTICE - 0.5) * CELL
-    square = np.stack(np.meshgrid(offsets, offsets), axis=-1).reshape(-1, 2)
-    centres = layout.centre(np.indices(layout.shape).reshape(2, -1).T)
-    cost = c.cost((centres[:, None] + square).reshape(-1, 2))
-    return np.asarray(cost.reshape(*layout.shape, -1).mean(axis=-1))
 
 
 def make_cells(view: Mapping[str, Any], drawn: Sequence[str]) -> Cells:

@@ -14,7 +14,7 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from ringfence.constraints import files as constraint_files
+from ringfence.constraints import constraint_files
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.constraints.template import HOLE, linear_template, parse_template
 from ringfence.demos import dataset as demonstrations
@@ -132,6 +132,10 @@ def read_run(run: Path) -> Run:
     if rows:
         constraint_files.load(run / "constraint")  # what users load must be whole, too
     features = learned[0].features if learned else given.features
+    if any(c.features != features for c in learned):
+        raise InvalidInput(
+            f"{run}/constraints: not of one run, their features differ; restore them"
+        )
     cells = _cells(summary, config, features)
     experts = {d.task: tuple(widened(t, len(features)) for t in d.train) for d in given.tasks}
     if missing := [name for name in summary["tasks"] if name not in experts]:

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringfence.report.charts import BOTTOM, HEIGHT, LABEL_GAP, TOP, Series, line_chart, nice_ticks
+from ringfence.report.draw.svg_chart import (
+    BOTTOM,
+    HEIGHT,
+    LABEL_GAP,
+    TOP,
+    Series,
+    line_chart,
+    nice_ticks,
+    tick_texts,
+)
 
 FLOATS = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -22,6 +31,11 @@ def test_ticks_span_the_values_and_are_few(low: float, span: float) -> None:
     assert 2 <= len(ticks) <= 7
     steps = [b - a for a, b in pairwise(ticks)]
     assert max(steps) == pytest.approx(min(steps), rel=1e-6)
+
+
+def test_ticks_are_told_apart() -> None:
+    assert tick_texts((32.66, 32.67, 32.68)) == ["32.66", "32.67", "32.68"]
+    assert tick_texts((0.0, 10.0, 20.0)) == ["0", "10", "20"]
 
 
 def heights(svg: str, kind: str) -> list[float]:
@@ -69,6 +83,19 @@ def test_error_band_spans_the_errors() -> None:
     (band,) = re.findall(r'class="band" d="([^"]*)"', line_chart("a", "", [series], 1))
     ys = {float(pair.split()[1]) for pair in re.split("[MLZ]", band) if pair}
     assert len(ys) == 2
+
+
+def test_lines_are_told_apart_without_colour() -> None:
+    kinds = [("learner", False), ("expert", True), ("bound", True)]
+    series = [Series(kind, kind, [1.0, 2.0], dashed) for kind, dashed in kinds]
+    circles, squares, diamonds = re.findall(
+        r'<g class="series \w+">(.*?)</g>', line_chart("a", "", series, 1)
+    )
+    assert "<circle" in circles
+    assert "stroke-dasharray" not in circles
+    assert "<rect" in squares
+    assert "rotate(45" not in squares
+    assert "rotate(45" in diamonds
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 60])
