@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -77,36 +79,54 @@ def test_nothing_to_select_from_is_an_error() -> None:
         select([], [EXPERT])
 
 
-def test_a_sampled_learners_own_error_counts_where_it_is_asked_for() -> None:
-    """5 - 3 * sqrt(1 + 0.75) = 1.03: the safe learner at 2 may be the experts' equal."""
+@pytest.mark.parametrize(("earned", "chosen"), [(2.0, 2), (1.04, 2), (1.0, 1)])
+def test_a_sampled_learners_own_error_counts_by_the_wide_margin(earned: float, chosen: int) -> None:
+    """5 - 3 * sqrt(1 + 0.75) = 1.03: the safe learner may be the experts' equal from there on."""
     records = [
         record(1, [0, 1, 0], behaviour([0, 2, 0], 4.5)),
-        record(2, [0, 1, 0], behaviour([2, 0, 0], 2.0, se=np.sqrt(0.75))),
+        record(2, [0, 1, 0], behaviour([2, 0, 0], earned, se=np.sqrt(0.75))),
     ]
     assert select(records, [EXPERT]).i == 1
-    assert select(records, [EXPERT], errors=3.0).i == 2
-    assert select(records, [EXPERT], errors=2.0).i == 1
+    assert select(records, [EXPERT], "wide-margin").i == chosen
 
 
-def test_only_the_judges_are_asked_where_they_are_given() -> None:
+def test_every_constraint_judges_by_the_wide_margin() -> None:
+    records = [
+        record(1, [0, 1, 0], behaviour([2, 0, 0], 5.0)),
+        record(2, [0, 0, 1], behaviour([0, 2, 0], 7.0)),
+    ]
+    assert select(records, [EXPERT], "wide-margin").gap == (0.0, 2.0)
+
+
+def test_only_the_last_constraint_is_asked_by_the_last_judge() -> None:
     """c_1 finds fault with the second learner, c_2 does not; c_2 alone judges."""
     records = [
         record(1, [0, 1, 0], behaviour([2, 0, 0], 5.0)),
         record(2, [0, 0, 1], behaviour([0, 2, 0], 7.0)),
     ]
     assert select(records, [EXPERT]).i == 1
-    chosen = select(records, [EXPERT], judges=[records[-1].c])
+    chosen = select(records, [EXPERT], "last-judge")
     assert chosen.gap == (0.0, 0.0)
     assert chosen.i == 2
 
 
-def test_the_reward_to_reach_is_that_of_the_experts_given() -> None:
-    """The held-out were lucky: only the dear learner earns their 5, both earn all experts' 4."""
+def test_by_the_last_judge_the_reward_to_reach_is_that_of_all_demonstrations() -> None:
+    """The held-out were lucky: only the dear learner earns their 5, both earn everyone's 4."""
     lucky, everyone = behaviour([2, 0, 0], 5.0), behaviour([2, 0, 0], 4.0)
     records = [
         record(1, [0, 1, 0], behaviour([0, 2, 0], 6.0)),
         record(2, [0, 1, 0], behaviour([2, 0, 0], 4.5)),
     ]
-    assert select(records, [lucky]).i == 1
-    chosen = select(records, [lucky], experts=[everyone])
+    assert select(records, [lucky], everyone=[everyone]).i == 1
+    assert select(records, [lucky], "last-judge").i == 1
+    chosen = select(records, [lucky], "last-judge", [everyone])
     assert (chosen.i, chosen.expert_reward) == (2, 4.0)
+
+
+def test_what_failed_at_its_task_is_hidden_from_the_player_but_not_from_selection() -> None:
+    """A learner is judged by all its episodes, whatever the constraint player saw of it."""
+    all_of_it, the_rest = behaviour([1, 1, 0], 5.0), behaviour([2, 0, 0], 9.0)
+    shown = record(1, [0, 1, 0], all_of_it)
+    solution = replace(shown.solutions[0], succeeded=the_rest)
+    chosen = select([replace(shown, solutions=(solution,))], [EXPERT])
+    assert (chosen.gap, chosen.reward) == ((1.0,), (5.0,))

@@ -5,19 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ringfence.constraints.linear import LinearConstraint
-from ringfence.solvers.planner import (
-    LATTICE,
-    PENALTY,
-    best_moves,
-    cell_means,
-    corners,
-    distances,
-    flag,
-    route,
-)
+from ringfence.solvers.planner import PENALTY, best_moves, corners, distances, route
 from ringfence.worlds.grid import maze, safe_distances
-from ringfence.worlds.sim.floor import FEATURES, Layout
 
 Bools = NDArray[np.bool_]
 
@@ -84,21 +73,3 @@ def test_corners_are_where_a_route_turns() -> None:
     cells = np.array([[0, 0], [1, 0], [2, 0], [2, 1], [2, 2], [1, 2]])
     assert corners(cells).tolist() == [[2, 0], [2, 2]]
     assert corners(cells[:3]).tolist() == []
-
-
-def test_cells_are_averaged_over_points_of_the_cell() -> None:
-    """x <= 0 on a 1 x 2 map: the left cell costs nothing, the right one E log(1 + U(0, 4))."""
-    c = LinearConstraint(FEATURES, np.array([1.0, 0.0]), 0.0)
-    means = cell_means(c, Layout((1, 2)))
-    exact = (5 * np.log(5) - 4) / 4
-    np.testing.assert_allclose(means, [[0.0, exact]], atol=1e-3)
-    np.testing.assert_array_equal(flag(c, Layout((1, 2))), [[False, True]])
-
-
-def test_a_finer_lattice_changes_nothing() -> None:
-    """On a constraint that turns in the middle of cells: 40 times the points, the same flags."""
-    layout = Layout((10, 10))
-    c = LinearConstraint(FEATURES, np.array([0.37, 0.81]), 1.3)
-    coarse, fine = cell_means(c, layout), cell_means(c, layout, 6 * LATTICE)
-    assert np.abs(coarse - fine).max() < 2e-3
-    np.testing.assert_array_equal(coarse > 0.5, fine > 0.5)

@@ -38,7 +38,7 @@ def test_a_task_is_described_the_same_in_every_process() -> None:
         wrapper=Named("own_cart:half"),
     )
     code = (
-        "from ringfence.worlds.gym_env import GymTask; from ringfence.worlds.named import Named; "
+        "from ringfence.worlds.gym import GymTask; from ringfence.worlds.named import Named; "
         "from ringfence.objects import Feature; "
         "print(GymTask('own_cart:make_cart', (Feature('speed', 'm/s'),), steps=5, "
         "reward=Named('own_cart:slowly'), wrapper=Named('own_cart:half')))"
@@ -48,12 +48,3 @@ def test_a_task_is_described_the_same_in_every_process() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=here, check=True
     )
     assert other.stdout.strip() == repr(task)
-
-
-def test_a_simulators_warning_is_said_once() -> None:
-    code = (
-        "from ringfence.worlds.warnings_once import warn_once; import mujoco; warn_once(); "
-        "warn = mujoco.get_mju_user_warning(); [warn(x) for x in ('one', 'one', 'two')]"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stderr.splitlines() == ["MuJoCo: one", "MuJoCo: two"]

@@ -5,11 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringfence.constraints.linear import LinearConstraint
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour
 from ringfence.worlds.ant_maze import AntMaze
 from ringfence.worlds.grid import maze, read_map
-from ringfence.worlds.sim.floor import CELL, NOISE, Layout, reward
+from ringfence.worlds.sim.floor import (
+    CELL,
+    FEATURES,
+    LATTICE,
+    NOISE,
+    Layout,
+    cell_means,
+    flag,
+    reward,
+)
 
 
 def test_the_papers_coordinates() -> None:
@@ -107,3 +117,21 @@ def test_layout_goal_and_reward_are_the_published_benchmarks() -> None:
     assert env.compute_terminated(near, env.goal, {})
     assert not env.compute_terminated(far, env.goal, {})
     env.close()
+
+
+def test_cells_are_averaged_over_points_of_the_cell() -> None:
+    """x <= 0 on a 1 x 2 map: the left cell costs nothing, the right one E log(1 + U(0, 4))."""
+    c = LinearConstraint(FEATURES, np.array([1.0, 0.0]), 0.0)
+    means = cell_means(c, Layout((1, 2)))
+    exact = (5 * np.log(5) - 4) / 4
+    np.testing.assert_allclose(means, [[0.0, exact]], atol=1e-3)
+    np.testing.assert_array_equal(flag(c, Layout((1, 2))), [[False, True]])
+
+
+def test_a_finer_lattice_changes_nothing() -> None:
+    """On a constraint that turns in the middle of cells: 40 times the points, the same flags."""
+    layout = Layout((10, 10))
+    c = LinearConstraint(FEATURES, np.array([0.37, 0.81]), 1.3)
+    coarse, fine = cell_means(c, layout), cell_means(c, layout, 6 * LATTICE)
+    assert np.abs(coarse - fine).max() < 2e-3
+    np.testing.assert_array_equal(coarse > 0.5, fine > 0.5)
