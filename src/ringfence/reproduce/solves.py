@@ -29,6 +29,8 @@ from ringfence.worlds.continuous import demonstrated_states
 #: The seed path of the episodes at whose states trainings start, beside the expert's own seed.
 DEMONSTRATE = 30
 STANDING_STILL = "standing still"
+#: The solver of trainings, where a file doesn't say.
+LEARNER = "ppo"
 #: Of a policy that is judged and was not trained here.
 EPISODES = 32
 
@@ -73,7 +75,7 @@ def document(experiment: Experiment, variant: Variant, seed: int) -> Settings:
     training, where = variant.get("training"), f"{experiment.name}/{variant.name}"
     found = {
         "world": asdict(tagged(where, "world", variant.get("world"))),
-        "solver": asdict(tagged(where, "solver", variant.get("solver"))),
+        "solver": asdict(tagged(where, "solver", {"kind": LEARNER, **variant.get("solver")})),
         **{key: training[key] for key in ("constraint", "delta")},
         "seed": seed,
     }
@@ -113,7 +115,7 @@ def create(run: Path, experiment: Experiment, variant: Variant, seed: int, say: 
         tagged(where, "world", variant.get("world")),
         single.TaskTable(),
         single.ProblemTable(float(training["delta"]), episodes=EPISODES),
-        tagged(where, "solver", variant.get("solver")),
+        tagged(where, "solver", {"kind": LEARNER, **variant.get("solver")}),
     )
     c, _ = single.read_constraint(training["constraint"], world_of(variant))
     single.create(run, asked, c, start=start, states=states)
