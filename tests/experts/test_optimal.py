@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +11,12 @@ import numpy as np
 import pytest
 
 from ringfence.demos import dataset as demonstrations
+from ringfence.demos.checks import check, describe
 from ringfence.demos.dataset import content_hash
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.experts import optimal as experts
 from ringfence.experts.optimal import ExpertConfig, make_demonstrations
-from ringfence.objects import Demonstrations, Feature, Finding, Trajectory, behaviour_of, describe
+from ringfence.objects import Demonstrations, Finding, Trajectory, behaviour_of
 from ringfence.worlds.grid import MAZE, GridWorld, maze, read_map, safe_distances
 
 #: Two shortest safe ways of equal length around one forbidden cell; through it is shorter.
@@ -251,120 +250,22 @@ def test_description_shows_where_experts_went(demos: Demonstrations, world: Grid
 # ------------------------------------------------------------------------------------- checks
 
 
-def spoil(demos: Demonstrations, change: Callable[[dict[str, Any]], Any]) -> Demonstrations:
-    """The demonstrations with the second training trajectory of the first task changed."""
-    first, *others = demos.tasks
-    t = first.train[1]
-    fields: dict[str, Any] = {
-        name: getattr(t, name).copy() for name in ("observations", "actions", "rewards", "features")
-    }
-    fields["terminated"] = t.terminated
-    change(fields)
-    train = (first.train[0], Trajectory(**fields), *first.train[2:])
-    tasks = (dataclasses.replace(first, train=train), *others)
-    return Demonstrations(tasks, demos.features, {})
-
-
-def serious(findings: list[Finding]) -> list[Finding]:
-    return [f for f in findings if f.severity != "note"]
-
-
-def put(key: str, index: Any, value: float) -> Callable[[dict[str, Any]], Any]:
-    return lambda fields: fields[key].__setitem__(index, value)
-
-
-def cut(steps: int) -> Callable[[dict[str, Any]], Any]:
-    def change(fields: dict[str, Any]) -> None:
-        fields["observations"] = fields["observations"][: steps + 1]
-        for key in ("actions", "rewards", "features"):
-            fields[key] = fields[key][:steps]
-
-    return change
-
-
-def lengthen(fields: dict[str, Any]) -> None:
-    """Two more steps at the absorbing goal."""
-    for key in ("observations", "actions", "rewards", "features"):
-        fields[key] = np.concatenate([fields[key], fields[key][-1:], fields[key][-1:]])
-
-
-def elsewhere(fields: dict[str, Any]) -> None:
-    """Begin one step later, and stay one step longer at the goal."""
-    for key in ("observations", "actions", "rewards", "features"):
-        fields[key] = np.concatenate([fields[key][1:], fields[key][-1:]])
+def serious(demos: Demonstrations, world: GridWorld) -> list[Finding]:
+    """What speaks against demonstrations, by themselves and against the world."""
+    return [f for f in (*world.check(demos), *check(demos)) if f.severity != "note"]
 
 
 @pytest.mark.parametrize("changes", [{}, {"kind": "deterministic"}])
 def test_clean_demonstrations_have_no_findings_but_notes(world: GridWorld, changes: Any) -> None:
     for seed in range(3):
         made = make_demonstrations(world, ExpertConfig(seed=seed, **changes))
-        assert serious(experts.check(made, world.tasks)) == []
-
-
-def test_coverage_is_a_note(demos: Demonstrations, world: GridWorld) -> None:
-    note = experts.check(demos, world.tasks)[-1]
-    assert (note.severity, note.where) == ("note", "all tasks")
-    assert note.message.startswith("the training trajectories visit 63 of 100 cells (63%)")
-
-
-FAULTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "start": (elsewhere, r"it starts in state \d+, where no episode of the task does \(0, 90\)"),
-    "horizon": (lengthen, "it has 32 steps, the task's horizon is 30; cut it"),
-    "transition": (put("observations", 30, 55.0), r"step 29: action \d can't lead.*state 55; 1 of"),
-    "reward": (put("rewards", 4, 0.5), r"step 4: the recorded reward \(0.5\) differs.*\(0\), in 1"),
-    "features": (put("features", (2, 1), 8.0), r"step 2: the recorded features .*in 1 of 30"),
-    "state index": (put("observations", 3, 100.0), "step 3: observation 100 is no index below 100"),
-    "state not whole": (put("observations", 3, 4.5), "observation 4.5 is no index"),
-    "negative action": (put("actions", 0, -1.0), "step 0: action -1 is no index below 5"),
-    "action": (put("actions", 0, 5.0), "step 0: action 5 is no index below 5"),
-}
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_each_planted_error_is_found_and_no_other(
-    name: str, demos: Demonstrations, world: GridWorld
-) -> None:
-    change, message = FAULTS[name]
-    findings = experts.check(spoil(demos, change), world.tasks)
-    (found,) = [f for f in findings if f.severity == "error"]
-    assert found.where == "task 'goal (0,9)', training trajectory 1"
-    assert re.search(message, found.message), found.message
-
-
-def test_an_episode_cut_short_is_a_warning(demos: Demonstrations, world: GridWorld) -> None:
-    found = serious(experts.check(spoil(demos, cut(25)), world.tasks))
-    assert {f.where for f in found} == {"task 'goal (0,9)', training trajectory 1"}
-    assert "it stops after 25 of 30 steps without having ended" in found[0].message
-
-
-def test_an_unknown_task_is_an_error(demos: Demonstrations, world: GridWorld) -> None:
-    found = serious(experts.check(demos, world.tasks[1:]))
-    assert [(f.severity, f.where) for f in found] == [("error", "task 'goal (0,9)'")]
-    assert "the world has no such task; rename or drop it (there are: goal (1,9)," in str(found[0])
-    assert len(serious(experts.check(demos, ()))) == 10
-
-
-def test_other_features_are_an_error(demos: Demonstrations, world: GridWorld) -> None:
-    other = Demonstrations(demos.tasks, (Feature("row", "m"), Feature("col", "m")), {})
-    found = serious(experts.check(other, world.tasks))
-    assert len(found) == 10
-    assert "its features are [('row', 'm')" in found[0].message
-
-
-def test_wide_observations_are_an_error(demos: Demonstrations, world: GridWorld) -> None:
-    t = demos.tasks[0].train[0]
-    wide = dataclasses.replace(t, observations=np.repeat(t.observations, 2, axis=1))
-    made = Demonstrations(
-        (demonstrations.TaskDemos("goal (0,9)", (wide,), ()),), demos.features, {}
-    )
-    (found,) = serious(experts.check(made, world.tasks))
-    assert "an observation has 2 numbers; a finite world's is one index" in found.message
+        assert serious(made, world) == []
 
 
 def test_contaminated_paths_that_gain_are_found_and_no_clean_one(world: GridWorld) -> None:
     config = ExpertConfig(contaminated=0.2)
     made = make_demonstrations(world, config)
-    found = {f.where for f in serious(experts.check(made, world.tasks))}
+    found = {f.where for f in serious(made, world)}
     expected = set()
     for k, task in enumerate(made.tasks):
         for label, t in task.labelled:
@@ -382,6 +283,22 @@ def test_a_careless_attempt_is_found(demos: Demonstrations, world: GridWorld) ->
     task = demos.tasks[0]
     noisy = make_demonstrations(world, ExpertConfig(noise=0.5)).tasks[0].train[0]
     tasks = (dataclasses.replace(task, train=(noisy, *task.train[1:])), *demos.tasks[1:])
-    found = serious(experts.check(Demonstrations(tasks, demos.features, {}), world.tasks))
+    found = serious(Demonstrations(tasks, demos.features, {}), world)
     assert [f.where for f in found] == ["task 'goal (0,9)', training trajectory 0"]
     assert "a failed or careless attempt?" in found[0].message
+
+
+def test_exact_experts_from_each_start_add_up_to_the_tasks_experts(world: GridWorld) -> None:
+    """Their occupancies, weighted by the chance of the start, are the behaviour's visits."""
+    task = world.tasks[3]
+    found = list(experts.from_each_start(world, [task]))
+    assert [(t.name, state) for t, state, _ in found] == [(task.name, 0), (task.name, 90)]
+    rho = sum(task.mdp.start[state] * visits for _, state, visits in found)
+    whole = experts.expert_behaviours(world)[3]
+    assert float((rho * task.mdp.reward).sum()) == pytest.approx(whole.reward)
+    assert float(rho.sum()) == pytest.approx(whole.length)
+
+
+def test_experts_of_a_world_without_a_known_truth_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="no forbidden cell is known here"):
+        make_demonstrations(read_map("S.0", horizon=4))
