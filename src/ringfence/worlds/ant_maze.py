@@ -1,8 +1,8 @@
 """The AntMaze: the Ant on an open floor, with a maze of virtual, permeable walls.
 
-Any text map of the grid worlds is a maze (worlds/floor.py has its layout, reward and episodes). A
-wall is no body, only a cost: 1 per step in which the torso is in a forbidden cell or outside the
-map.
+Any text map of the grid worlds is a maze (worlds/sim/floor.py has its layout, reward and
+episodes). A wall is no body, only a cost: 1 per step in which the torso is in a forbidden cell or
+outside the map.
 """
 
 from __future__ import annotations
@@ -192,7 +192,9 @@ class AntMaze:
         return [{"kind": "floor", "columns": [0, 1], "cell": CELL, **places(self.grid)}]
 
     def columns(self, tasks: Sequence[str], solutions: Sequence[Solution]) -> dict[str, Any]:
-        """How episodes ended, and each that was in a wall."""
+        """How episodes ended, and each that was in a wall: of the planner's solutions."""
+        if any("outcome" not in s.policy for s in solutions):
+            return {}
         known = self.truth.known
         return {
             "episodes": ends(solutions),

@@ -79,6 +79,8 @@ def walk_groups(
 
 def walk(walks: Sequence[Walk], horizon: int) -> list[Walked]:
     """One group: each Ant until it arrives, falls or is late."""
+    if not walks:
+        return []
     n, actor = len(walks), controller()
     simulator, pilot = AntSimulator(AntTask(), n), Pilot(walks)
     goals = np.array([w.goal for w in walks])
