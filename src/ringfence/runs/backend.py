@@ -10,7 +10,9 @@ from __future__ import annotations
 import io
 import json
 import multiprocessing
+import os
 import shutil
+import signal
 import threading
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +40,8 @@ Files = Mapping[str, bytes]
 Role = Literal["solve", "free", "watch"]
 #: How often a solve whose worker died is begun again.
 MOST_DEATHS = 3
+#: Seconds to wait for the records of workers that have ended.
+LAST_WORDS = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,41 +109,39 @@ class Workers:
     def __init__(self, workers: int) -> None:
         self._workers, self._lock = workers, threading.Lock()
         self._context = multiprocessing.get_context("spawn")
-        self._records: Any = self._context.Queue()
         self._reports: dict[str, Report] = {}
+        self._asked: list[Future[Files]] = []
         self._pool = self._new_pool()
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
 
     def _new_pool(self) -> ProcessPoolExecutor:
+        """With a queue of its own: a process that dies while it writes leaves its queue locked."""
+        self._records: Any = self._context.Queue()
+        self._listener = threading.Thread(target=self._listen, args=[self._records], daemon=True)
+        self._listener.start()
         return ProcessPoolExecutor(
             self._workers, self._context, initializer=begin_work, initargs=(self._records,)
         )
 
     def submit(self, job: Job) -> Future[Files]:
         done: Future[Files] = Future()
+        self._asked.append(done)
         self._reports[job.name] = job.report
         self._try(to_parcel(job), job, done, MOST_DEATHS)
         return done
 
     def _try(self, parcel: bytes, job: Job, done: Future[Files], tries: int) -> None:
         with self._lock:
-            pool = self._pool
             try:
-                inner = pool.submit(work, parcel)
+                inner = self._pool.submit(work, parcel)
             except BrokenProcessPool:
                 self._pool = self._new_pool()
                 inner = self._pool.submit(work, parcel)
 
         def on_done(answer: Future[bytes]) -> None:
-            if answer.cancelled():
-                done.cancel()
+            if done.cancelled():  # see `close`
                 return
             problem = answer.exception()
             if isinstance(problem, BrokenProcessPool) and tries > 1:
-                with self._lock:
-                    if self._pool is pool:
-                        self._pool = self._new_pool()
                 self._try(parcel, job, done, tries - 1)
             elif isinstance(problem, BrokenProcessPool):
                 done.set_exception(
@@ -156,15 +158,24 @@ class Workers:
 
         inner.add_done_callback(on_done)
 
-    def _listen(self) -> None:
-        while (message := self._records.get()) is not None:
+    def _listen(self, records: Any) -> None:
+        while (message := records.get()) is not None:
             name, record = message
             self._reports[name](record)
 
     def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
-        self._records.put(None)
-        self._listener.join()
+        """Nobody waits for what is still being solved: the run was interrupted, or has failed."""
+        if all(done.done() for done in self._asked):
+            self._pool.shutdown()
+            self._records.cancel_join_thread()
+            self._records.put(None)
+            self._listener.join(LAST_WORDS)
+            return
+        for done in self._asked:
+            done.cancel()
+        for process in list((self._pool._processes or {}).values()):
+            process.kill()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _settle(done: Future[Files], files: Files) -> None:
@@ -186,7 +197,17 @@ def begin_work(records: Any) -> None:
     """What a worker process does first. records: the queue that it tells of its progress."""
     global _records
     _records = records
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the driver, who ends us
+    threading.Thread(target=_end_with_driver, daemon=True).start()
     keep_compiled()
+
+
+def _end_with_driver() -> None:
+    """Whoever resumes a killed run must not meet its workers in the same checkpoints."""
+    driver = multiprocessing.parent_process()
+    assert driver is not None
+    driver.join()
+    os._exit(1)
 
 
 def work(parcel: bytes) -> bytes:
@@ -300,6 +321,8 @@ class Solves:
         there: set[str] = set()
         for job in jobs:
             known = self.ledger.get(job.name) is not None
+            if known:
+                self._forget_checkpoint(job.name)
             if known or job.name in there:
                 self.on_solved(job.problem, job.name, known)
             else:
@@ -339,8 +362,13 @@ class Solves:
             where = f"iteration {job.problem.seed[1]}, " * of_game + job.problem.task.name
             raise type(error)(f"{where}: {error}") from error
         self.ledger.put(job.name, files)
-        shutil.rmtree(self.run / "checkpoints" / job.name, ignore_errors=True)
+        self._forget_checkpoint(job.name)
         self.on_solved(job.problem, job.name, False)
+
+    def _forget_checkpoint(self, name: str) -> None:
+        """And what a kill may have left beside it."""
+        for path in (self.run / "checkpoints").glob(f"*{name}*"):
+            shutil.rmtree(path, ignore_errors=True)
 
     def _finished(self, name: str) -> Solution:
         solution = self.ledger.get(name)
