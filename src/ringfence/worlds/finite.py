@@ -152,18 +152,23 @@ def rollout(
 ) -> Trajectory:
     """One sampled episode of a finite-horizon policy pi[t, s, a] from state `start`.
 
-    With probability `noise` a step's action is drawn uniformly instead.
+    With probability `noise` a step's action is drawn uniformly instead. An episode that ends by
+    itself, where a row of P sums to less than 1, has its last state once more after it.
     """
     mdp = task.mdp
     if mdp.horizon is None:
         raise InvalidInput("episodes can be sampled for finite-horizon tasks only")
     A, P = mdp.num_actions, mdp.transition
-    states, actions = [start], []
+    states, actions, ended = [start], [], False
     for t in range(mdp.horizon):
         s = states[-1]
         a = int(rng.integers(A)) if rng.random() < noise else _draw(pi[t, s], rng)
         row = slice(P.indptr[s * A + a], P.indptr[s * A + a + 1])
         actions.append(a)
+        if (left := 1 - P.data[row].sum()) > 1e-9 and rng.random() < left:
+            states.append(s)
+            ended = True
+            break
         states.append(int(P.indices[row][_draw(P.data[row], rng)]))
     visited, taken = np.array(states[:-1]), np.array(actions)
     return Trajectory(
@@ -171,7 +176,7 @@ def rollout(
         actions=taken.astype(np.float64)[:, None],
         rewards=mdp.reward[visited, taken],
         features=task.phi[visited, taken],
-        terminated=False,
+        terminated=ended,
     )
 
 

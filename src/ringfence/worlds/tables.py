@@ -118,8 +118,15 @@ def table_world(
         raise InvalidInput("give the rewards of at least one task, by its name")
     if states and len(states) != S:
         raise InvalidInput(f"{len(states)} names for {S} states; give one each")
+    if isinstance(start, Mapping) and set(start) != set(rewards):
+        raise InvalidInput(f"start: of {', '.join(start)}, but the tasks are {', '.join(rewards)}")
     labels = tuple(features) if features is not None else (Feature("state", "1"),)
     points = np.arange(S, dtype=float)[:, None] if values is None else np.asarray(values, float)
+    if points.shape not in ((S, len(labels)), (S, A, len(labels))):
+        raise InvalidInput(
+            f"values have shape {points.shape}; {S} states with {len(labels)} features need "
+            f"({S}, {len(labels)}), or ({S}, {A}, {len(labels)}) by action"
+        )
     if points.ndim == 2:
         points = np.broadcast_to(points[:, None], (S, A, points.shape[1]))
     transition = csr_array(tensor.reshape(S * A, S))
@@ -159,7 +166,8 @@ def from_gymnasium(P: Mapping[int, Mapping[int, Sequence[Any]]]) -> tuple[Array,
     P [S, A, S] and r [S, A].
 
     A step that ends the episode leads to a state that is never left and pays nothing: its next
-    state, if every way into it ends there, as in all of Gymnasium's; else an added last state.
+    state, if every way into it ends there (FrozenLake, CliffWalking); else an added last state
+    (Taxi, whose 500 become 501).
     """
     S, A = len(P), len(P[0])
     ends = {o[1] for row in P.values() for outcomes in row.values() for o in outcomes if o[3]}
@@ -181,7 +189,8 @@ def from_gymnasium(P: Mapping[int, Mapping[int, Sequence[Any]]]) -> tuple[Array,
 
 
 def _absorbing(P: Mapping[int, Mapping[int, Sequence[Any]]], s: int) -> bool:
-    return all(o[1] == s for outcomes in P[s].values() for o in outcomes)
+    """Is it never left, and pays nothing?"""
+    return all(o[1] == s and not o[2] for outcomes in P[s].values() for o in outcomes)
 
 
 @dataclass(frozen=True, eq=False)
