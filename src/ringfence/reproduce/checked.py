@@ -20,16 +20,18 @@ PACES = "paces"
 
 def checked(study: Study) -> Found:
     """A row per seed's demonstrators, and one for those who keep paces of their own."""
-    (variant,) = study.variants
-    seconds = study.seconds(variant)
     rows: Rows = []
-    for seed, summary in each_seed(study, variant).items():
-        row = {"demonstrators": f"seed {seed}", **verdict(study, variant, str(seed))}
-        if "status" not in row and summary is not None:
-            row |= learned(summary, study.options["truth"])
-            row["minutes"] = minutes(seconds.get(seed))
-        rows.append(row)
-    rows.append({"demonstrators": "own paces", **verdict(study, variant, PACES)})
+    for variant in study.variants:
+        seconds = study.seconds(variant)
+        for seed, summary in each_seed(study, variant).items():
+            row: Row = {"variant": variant.name, "demonstrators": f"seed {seed}"}
+            row |= verdict(study, variant, str(seed))
+            if "status" not in row and summary is not None:
+                row |= learned(summary, study.options["truth"])
+                row["minutes"] = minutes(seconds.get(seed))
+            rows.append(row)
+        row = {"variant": variant.name, "demonstrators": "own paces"}
+        rows.append({**row, **verdict(study, variant, PACES)})
     return Found(rows)
 
 

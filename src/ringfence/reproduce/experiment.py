@@ -338,7 +338,7 @@ def changed(variant: Variant, settings: Sequence[str]) -> Variant:
         name += f"-{key}-{value.strip()}"
     build("--set", tables, Entry)
     plain = "".join(c if c.isalnum() or c in ".-" else "-" for c in name)
-    return replace(variant, name=plain, settings=tables, reason="given on the command line")
+    return replace(variant, name=plain, settings=tables, reason=f"with {', '.join(settings)}")
 
 
 def parsed(text: str) -> Any:

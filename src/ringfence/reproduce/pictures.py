@@ -150,11 +150,10 @@ def floor_panels(study: Study, path: Path) -> None:
 
 def point_panels(study: Study, path: Path) -> None:
     """Where the learners of each iteration were, over the constraint they were under."""
-    (variant,) = study.variants
     walls = maze().truth.walls
-    for summary in study.summaries(variant).values():
+    for summary in (s for v in study.variants for s in study.summaries(v).values()):
         if "positions" not in summary:
-            return
+            continue
         panels = [
             Panel(
                 f"iteration {row['i']}", walls, read_map_text(row["map"]), points=np.array(points)

@@ -42,13 +42,14 @@ PICTURED = 2_000
 
 
 def point_course(study: Study) -> Found:
-    (variant,) = study.variants
+    games = {v.name: study.summaries(v) for v in study.variants}
     rows = [
-        {"seed": seed, **row}
-        for seed, summary in study.summaries(variant).items()
+        {"variant": name, "seed": seed, **row}
+        for name, seeds in games.items()
+        for seed, summary in seeds.items()
         for row in summary["rows"]
     ]
-    chosen = [str(s["selected"]) for s in study.summaries(variant).values()]
+    chosen = [str(s["selected"]) for seeds in games.values() for s in seeds.values()]
     return Found(rows, {"selected": ", ".join(chosen)})
 
 
