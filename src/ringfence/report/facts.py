@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,11 +12,13 @@ from ringfence.report.cells import Bools, Cell, Cells, Learned
 from ringfence.report.read import Run
 from ringfence.report.text import LISTED, cell_names, figure_text, plural, some
 
+FEW = 90  # letters of a constraint in a few words
+
 
 def rule(run: Run) -> str:
     """The selected constraint in a few words."""
     if run.cells is None or isinstance(run.learned[run.selected - 1], LinearConstraint):
-        return str(run.best["constraint"]["description"])
+        return textwrap.shorten(run.best["constraint"]["description"], FEW, placeholder=" \u2026")
     forbidden = run.chosen.forbidden
     return f"{int(forbidden.sum())} of {forbidden.size} cells are forbidden"
 

@@ -88,7 +88,8 @@ def number(value: float | None, digits: int = 3) -> Markup:
 # What pages repeat ------------------------------------------------------------------------------
 
 
-def section(title: str, *children: Child, name: str) -> Markup:
+def titled(title: str, *children: Child, name: str) -> Markup:
+    """A section of the page."""
     return tag("section", tag("h2", title), *children, id=name)
 
 

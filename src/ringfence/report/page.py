@@ -13,8 +13,7 @@ from pathlib import Path
 from ringfence.objects import NotHere
 from ringfence.report import facts, seeds
 from ringfence.report.draw.run_figures import solve_picture
-from ringfence.report.markup import Markup, tag
-from ringfence.report.markup import section as titled
+from ringfence.report.markup import Markup, tag, titled
 from ringfence.report.output import write_file
 from ringfence.report.read import Run, read_run
 from ringfence.report.sections import (

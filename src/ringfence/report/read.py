@@ -116,6 +116,8 @@ class Run:
 
     def reason(self, name: str) -> str:
         """Why the page doesn't show an analysis."""
+        if not self.rows:
+            return "no game was played"
         known = self.summary["not_here"].get(name)
         return known or f"the run has no {name} that could be drawn"
 

@@ -11,7 +11,7 @@ import numpy as np
 from ringfence.errors import InvalidInput
 from ringfence.report.draw.svg_cells import share_map
 from ringfence.report.facts import rule
-from ringfence.report.markup import Child, Markup, muted, number, section, table, tag, tiles
+from ringfence.report.markup import Child, Markup, muted, number, table, tag, tiles, titled
 from ringfence.report.read import Run, read_config, read_json, require_finished
 from ringfence.report.sections.iterations import charts, columns, mean_se, values_of
 from ringfence.report.shell import document
@@ -89,9 +89,9 @@ def render(runs: Sequence[Run]) -> str:
     even = "charts" if len(drawn) % 3 == 0 else "charts even"
     body = [
         head,
-        section("Iteration by iteration", _note(runs), tag("div", drawn, class_=even),
+        titled("Iteration by iteration", _note(runs), tag("div", drawn, class_=even),
                 name="iterations"),
-        section("Seed by seed", _seed_table(runs), name="seeds"),
+        titled("Seed by seed", _seed_table(runs), name="seeds"),
         _map(runs),
         tag("footer", f"Written with {versions_line(s['versions'])}."),
     ]  # fmt: skip
@@ -183,4 +183,4 @@ def _map(runs: Sequence[Run]) -> Markup | None:
         words += " The thick line is the truth."
     drawing = share_map(cells.shape, share, cells.walls)
     card = tag("div", drawing, class_="card", style="max-width:640px")
-    return section("Where the seeds agree", tag("p", words), card, name="agreement")
+    return titled("Where the seeds agree", tag("p", words), card, name="agreement")

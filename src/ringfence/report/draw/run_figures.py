@@ -12,7 +12,7 @@ import numpy as np
 from ringfence.constraints import constraint_files
 from ringfence.errors import InvalidInput
 from ringfence.objects import NotHere
-from ringfence.report.cells import Cells, make_cells
+from ringfence.report.cells import Cell, Cells, make_cells
 from ringfence.report.draw.axes import contours, draw_map, draw_plane, outline
 from ringfence.report.draw.canvas import (
     EXPERT,
@@ -29,7 +29,7 @@ from ringfence.report.draw.geometry import lane, levels, limits, thinned
 from ringfence.report.draw.svg_plane import EXPERTS, bounds, histograms
 from ringfence.report.facts import title as run_title
 from ringfence.report.read import Run, read_episodes, read_json, read_run, true_parameters
-from ringfence.report.text import parameter_words
+from ringfence.report.text import cell_name, parameter_words
 from ringfence.report.validate import CELL_VIEWS
 
 Summary = Mapping[str, Any]
@@ -217,11 +217,20 @@ def solve_picture(folder: Path) -> bytes | NotHere:
             cells = make_cells(view, task["world"].get("map", ()))
             learned, on_floor = cells.over(c), cells.layout is not None
             paths = episodes if on_floor else [cells.path(phi) for phi in episodes]
-            cost, places = learned.cost * learned.forbidden, cells.letters
+            cost, places = learned.cost * learned.forbidden, _places(cells, summary)
             return path_picture(cells.walls, cost, paths, title, places, cells.layout)
         if view["kind"] == "plane":
             return top_view(episodes, c, tuple(view["columns"]), title)
     return NotHere("this world has no map or plane to draw it on")
+
+
+def _places(cells: Cells, summary: Summary) -> dict[Cell, str]:
+    """The starts, unless the problem has one of its own, and the task's goal."""
+    starts = {cell: "S" for cell in cells.starts if summary.get("start") is None}
+    goals = {
+        cell: cells.letters[cell] for cell in cells.goals if cell_name(cell) in summary["task"]
+    }
+    return starts | goals
 
 
 # From above --------------------------------------------------------------------------------------

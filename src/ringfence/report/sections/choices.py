@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ringfence.objects import NotHere
-from ringfence.report.markup import Child, Markup, muted, number, table
-from ringfence.report.markup import section as titled
+from ringfence.report.markup import Child, Markup, muted, number, table, titled
 from ringfence.report.read import Run
 from ringfence.report.text import DASH
 

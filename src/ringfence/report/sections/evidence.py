@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from ringfence.objects import NotHere
 from ringfence.report.cell_labels import Labels
 from ringfence.report.draw.svg_cells import evidence_map
-from ringfence.report.markup import Child, Markup, muted, tag
-from ringfence.report.markup import section as titled
+from ringfence.report.markup import Child, Markup, muted, tag, titled
 from ringfence.report.read import Run
 from ringfence.report.text import plural, some
 

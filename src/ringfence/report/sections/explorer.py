@@ -10,20 +10,23 @@ from ringfence.objects import Array, NotHere
 from ringfence.report import facts
 from ringfence.report.cells import Cells
 from ringfence.report.draw import svg_cells, svg_plane
-from ringfence.report.markup import Markup, data_block, muted, tag
-from ringfence.report.markup import section as titled
+from ringfence.report.markup import Markup, data_block, folded, muted, tag, titled
 from ringfence.report.read import Run, View
+from ringfence.report.text import plural
 from ringfence.report.validate import CELL_VIEWS
 
 TITLE = "The constraint, drawn"
+MOST_VIEWS = 3  # more are folded
 
 
 def section(run: Run) -> Markup | NotHere:
     if not run.rows:
-        return NotHere("no game was played")
-    stages = [_stage(run, view, n) for n, view in enumerate(run.views)]
-    if not stages:
+        return NotHere(run.reason("views"))
+    if not run.views:
         return NotHere("this world has no map, plane or line to draw it on")
+    stages = [_stage(run, view, n) for n, view in enumerate(run.views)]
+    if rest := stages[MOST_VIEWS:]:
+        stages = [*stages[:MOST_VIEWS], folded(f"{plural(len(rest), 'more view')}", *rest)]
     says = [
         tag("div", [tag("p", line) for line in facts.iteration(run, n)], data_i=n + 1,
             class_=None if n + 1 == run.selected else "off")

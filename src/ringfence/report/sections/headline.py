@@ -42,7 +42,7 @@ def _without(run: Run) -> str:
         f"{figure_text(free['expert_reward_mean'])}; and it does nothing that they avoid, as far "
         f"as the class {run.summary['class']!r} can tell. So nothing was to be learned from them. "
         "A training that was too short looks the same: if in doubt, give it more steps, or play "
-        "anyway (probe = false, or --no-probe)."
+        "anyway (--set opening.probe=false)."
     )
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from ringfence.objects import NotHere
 from ringfence.report.draw.svg_plane import budgets
-from ringfence.report.markup import Child, Markup, muted, number, table, tag
-from ringfence.report.markup import section as titled
+from ringfence.report.markup import Child, Markup, muted, number, table, tag, titled
 from ringfence.report.read import Run, true_parameters
 from ringfence.report.text import parameter_words
 
@@ -17,7 +16,7 @@ TITLE = "What the demonstrations leave open"
 
 def section(run: Run) -> Markup | NotHere:
     if not run.rows:
-        return NotHere("no game was played")
+        return NotHere(run.reason("interval"))
     interval, curve = run.summary["constraint"]["interval"], _curve(run)
     if interval is None and isinstance(curve, NotHere):
         reasons = {run.reason("interval"), curve.reason}

@@ -10,8 +10,7 @@ import numpy as np
 
 from ringfence.objects import NotHere
 from ringfence.report.draw.svg_chart import Series, Values, line_chart
-from ringfence.report.markup import Child, Markup, folded, muted, number, table, tag
-from ringfence.report.markup import section as titled
+from ringfence.report.markup import Child, Markup, folded, muted, number, table, tag, titled
 from ringfence.report.read import Run, true_parameters, violation_gap
 from ringfence.report.sections.headline import epsilon
 from ringfence.report.text import figure_text, parameter_words
@@ -23,7 +22,7 @@ SHORT = 40  # letters: longer descriptions have a table of their own
 
 def section(run: Run) -> Markup | NotHere:
     if not run.rows:
-        return NotHere("no game was played")
+        return NotHere(run.reason("iterations"))
     note = (
         "Thick lines are means over tasks, thin lines single tasks. A click on a chart leads the "
         "drawing above to that iteration."

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ringfence.objects import NotHere
-from ringfence.report.markup import Markup, folded, muted, tag
-from ringfence.report.markup import section as titled
+from ringfence.report.markup import Markup, folded, muted, tag, titled
 from ringfence.report.read import Run
 from ringfence.report.text import figure_text, versions_line
 
@@ -32,6 +31,8 @@ def _duration(seconds: float) -> str:
 
 def _learned_from(run: Run) -> str:
     demos = run.config.get("demos")
+    if not run.rows:
+        return "A learner without a constraint was compared with the training trajectories."
     if isinstance(demos, dict) and demos.get("experts") == "exact":
         return "The game learned from the experts' exact occupancies; the paths shown are samples."
     return "The game learned from the training trajectories, some of which are shown above."

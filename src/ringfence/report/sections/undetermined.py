@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ringfence.objects import NotHere
 from ringfence.report.cell_labels import Labels
-from ringfence.report.markup import Markup, folded, muted, tag
-from ringfence.report.markup import section as titled
+from ringfence.report.markup import Markup, folded, muted, tag, titled
 from ringfence.report.read import Run
 from ringfence.report.text import cell_names, plural, some
 

@@ -6,8 +6,7 @@ import json
 
 from ringfence.objects import NotHere
 from ringfence.report.facts import rule
-from ringfence.report.markup import Markup, tag
-from ringfence.report.markup import section as titled
+from ringfence.report.markup import Markup, tag, titled
 from ringfence.report.read import Run
 from ringfence.report.text import some
 
@@ -27,7 +26,7 @@ action = policy.act(observation, info.get("cost_raw", 0.0))  # and so on after e
 
 def section(run: Run) -> Markup | NotHere:
     if not run.rows:
-        return NotHere("no constraint was learned")
+        return NotHere(run.reason("constraint"))
     names, costs = [f.name for f in run.features], run.best["expert_cost"]
     known = [cost for cost in costs or () if cost is not None]
     code = CONSTRAINT.format(

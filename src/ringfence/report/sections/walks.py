@@ -5,18 +5,19 @@ from __future__ import annotations
 from ringfence.objects import Array, NotHere
 from ringfence.report.cells import Cells
 from ringfence.report.draw.svg_cells import walking
-from ringfence.report.markup import Markup, muted, tag
-from ringfence.report.markup import section as titled
+from ringfence.report.markup import Markup, muted, tag, titled
 from ringfence.report.read import Run
 from ringfence.report.text import plural
 
-TITLE = "The Ants"
+TITLE = "Walks"
 
 
 def section(run: Run) -> Markup | NotHere:
     cells = run.cells
+    if not run.rows:
+        return NotHere(run.reason("walks"))
     if cells is None or cells.layout is None:
-        return NotHere("walks are shown on a maze's floor, and this world has none")
+        return NotHere("they are shown on a maze's floor, and this world has none")
     walked = [n for n in sorted({0, len(run.rows) - 1}) if _paths(run, cells, n)]
     if not walked:
         return NotHere("the ledger keeps no episodes")
