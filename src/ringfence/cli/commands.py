@@ -235,7 +235,7 @@ def tell_interval(interval: Mapping[str, Any] | None) -> None:
 def resume(options: Namespace) -> None:
     from ringfence import api
     from ringfence.cli.progress import run_progress
-    from ringfence.runs import driver, single
+    from ringfence.runs import config, driver, single
 
     ready()
     if (options.run / single.FILE).is_file():
@@ -243,6 +243,7 @@ def resume(options: Namespace) -> None:
             raise InvalidInput("--iterations is for games; this is a single problem: leave it out")
         finish_single(options.run)
         return
+    config.read(options.run / "config.toml")  # refuses what this version can't go on with
     if options.iterations is not None:
         driver.extend(options.run, options.iterations)
     elif (options.run / "summary.json").is_file():

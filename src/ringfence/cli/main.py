@@ -44,7 +44,9 @@ class Help(argparse.RawDescriptionHelpFormatter):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 done, 1 the run failed, 2 wrong use, 130 interrupted."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    options = parser(words).parse_args(words)
+    options, unknown = parser(words).parse_known_args(words)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     options.command_line = recorded_command(words)
     keep_compiled()
     try:
@@ -159,7 +161,12 @@ def _entries(one: Any, names: Sequence[str]) -> None:
         choices = kind if isinstance(kind, tuple) else None
         convert = str if choices or kind == "list" else kind
         one.add_argument(
-            f"--{name}", dest=entry, type=convert, choices=choices, help=f"{text} [{entry}]"
+            f"--{name}",
+            dest=entry,
+            type=convert,
+            choices=choices,
+            metavar=None if choices else name.partition("-")[2].upper() or name.upper(),
+            help=f"{text} [{entry}]",
         )
     _set(one)
 

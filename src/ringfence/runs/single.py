@@ -351,9 +351,9 @@ def drive(
     world: World | None = None,
 ) -> dict[str, Any]:
     """Solve and count, from wherever it was; returns the summary."""
+    single = read(out)
     if (out / "summary.json").is_file():  # written last
         return read_json(out / "summary.json")
-    single = read(out)
     with only_driver(out):
         remove_partials(out)
         return _Solve(out, single, on_event, on_record, world or make_world(single.world)).run()

@@ -82,7 +82,10 @@ def make(config: Config) -> ContinuousWorld:
 
 def make_task(config: Config, task: TaskConfig) -> GymTask:
     if not (config.features or config.full_state):
-        raise InvalidInput("[world] features: declare at least one, or full_state = true")
+        raise InvalidInput(
+            "[world] features: declare at least one (--feature NAME:UNIT for a key of info, "
+            "--feature NAME:UNIT=COLUMN for a column of the observation), or full_state = true"
+        )
     if config.full_state and config.feature_function:
         raise InvalidInput("[world] full_state and feature_function don't go together")
     function = function_named(config.feature_function)
