@@ -106,11 +106,12 @@ def move() -> None:
 
 # Summaries -------------------------------------------------------------------------------------
 
-SIDE = ("reward", "reward_se", "length", "cost", "true_raw", "true_cost", "failed")
+SIDE = ("reward", "reward_se", "length", "cost", "true_raw", "true_cost")
 ROW = [
     *("i", "constraint", "constraint_error", "updated", "updated_error", "best_payoff", "bound"),
     *("delta", "delta_mean", "lam", "lam_mean"),
-    *(f"{who}_{n}{m}" for who in ("learner", "expert") for n in SIDE for m in ("", "_mean")),
+    *(f"learner_{n}{m}" for n in (*SIDE, "failed") for m in ("", "_mean")),
+    *(f"expert_{n}{m}" for n in SIDE for m in ("", "_mean")),
     *("expert_updated_cost", "expert_updated_cost_mean", "env_steps", "ledger", "reused"),
     *("episodes", "violations"),
 ]
@@ -134,9 +135,10 @@ def game(old: Summary) -> Summary:
     held = dict(old["heldout"])
     names = ("enough_reward", "learner_reward", "gap", "rewarding")
     selection = {"rule": None, **{name: held.pop(name, None) for name in names}}
-    if not isinstance(held["reward"], list):
-        held |= {"reward_mean": held["reward"], "reward_se_mean": held["reward_se"]}
-        held |= {"reward": None, "reward_se": None}
+    if not isinstance(held["reward"], list):  # maps: the mean over tasks, and its error
+        mean, error = held.pop("reward"), held.pop("reward_se")
+        held = {"reward": None, "reward_mean": mean, "reward_mean_se": error, **held}
+        selection["enough_reward"] = mean - error
     held = {"reward_se": None, "reward_se_mean": None, **held}
     usual = {"maze": "table", "ant-maze": "mlp"}.get(old["world"])
     known = {
