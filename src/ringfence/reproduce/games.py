@@ -30,10 +30,9 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
 def folder_of(experiment: Experiment, variant: Variant, seed: int) -> Path:
     """Where the run of a seed's game is, or will be: found by all that determines it."""
     config = asdict(configuration(experiment, variant, seed))
-    where = config.pop("demos")
     del config["command"]
-    made = demonstrate.document(experiment, variant, seed)
-    document = {**config, "drop_failed": where["drop_failed"], "demonstrations": made}
+    config["demos"] = {key: config["demos"][key] for key in ("experts", "drop_failed")}
+    document = {**config, "demonstrations": demonstrate.document(experiment, variant, seed)}
     return place("games", f"{experiment.name}-{variant.name}-seed-{seed}", document)
 
 
