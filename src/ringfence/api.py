@@ -19,6 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from ringfence.analysis.evidence import Evidence
 from ringfence.analysis.evidence import document as evidence_json
 from ringfence.constraints import saved as saved_constraints
@@ -398,7 +400,7 @@ def transfer(
         config = configs.read(run / "config.toml")
         settings, own = config.world, asdict(config.solver)
         if isinstance(task, Mapping):
-            table = single.TaskTable(spec={k: _plain(v) for k, v in task.items()})
+            table = single.TaskTable(spec=_plain(task))
             solver_table = own
         else:
             name, policy = single.selected_policy(run, task)
@@ -446,7 +448,12 @@ def transfer(
 
 
 def _plain(value: Any) -> Any:
-    return [int(v) for v in value] if isinstance(value, tuple) else value
+    """Numbers and lists that a file can hold, of arrays, tuples and numpy's numbers."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def coverage_sentence(name: str, table: single.TaskTable, covered: bool | None) -> str:
