@@ -1,207 +1,18 @@
-"""The players over templates: closed form, optimality, budgets kept exactly."""
+"""The player that says what demonstrations testify to under a stated budget."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from ringfence.analysis.intervals import bootstrap, interval
-from ringfence.constraints.template import linear_template, parse_template
+from ringfence.constraints.family import make_family
+from ringfence.constraints.template import parse_template
 from ringfence.errors import InvalidInput
-from ringfence.objects import Behaviour, Feature, J, Trajectory
-from ringfence.players.base import Begun
-from ringfence.players.search import best_within, budget_curve, expert_levels
-from ringfence.players.payoff import PayoffPlayer
-from ringfence.players.regression import TemplateRegression, regress
-
-FEATURES = (Feature("x", "m"), Feature("y", "m"), Feature("speed", "m/s"))
-T = 100.0
-
-
-def group(seed: int, n: int = 200, shift: tuple[float, ...] = (0.0, 0.0, 0.0)) -> Behaviour:
-    """An episode of T steps in expectation over n random points."""
-    rng = np.random.default_rng(seed)
-    visits = rng.uniform(0.1, 1, n)
-    points = rng.normal(size=(n, 3)) * [3, 2, 0.3] + [5, 4, 1] + np.array(shift)
-    return Behaviour(points, visits * T / visits.sum(), 0.0, 0.0, T, 10)
-
-
-EXPERT, LEARNER, OTHER = group(0), group(1, shift=(1, -2, 1)), group(2, 77, (0, -1, 2))
-
-
-def loss(c, experts, learners) -> float:
-    """The regression's loss: experts and learners with weight 1 each."""
-    total = 0.0
-    for side, label in ((experts, -1.0), (learners, 1.0)):
-        steps = sum(pi.length for pi in side)
-        total += sum(pi.visits @ (c.raw(pi.features) - label) ** 2 / steps for pi in side)
-    return float(total)
-
-
-def test_a_threshold_is_the_middle_of_both_means() -> None:
-    template = parse_template("speed <= ?", FEATURES)
-    learners = [LEARNER, OTHER]
-    theta = regress(template, [EXPERT], learners)
-    expert = EXPERT.visits @ EXPERT.features[:, 2] / T
-    learner = sum(pi.visits @ pi.features[:, 2] for pi in learners) / (2 * T)
-    assert theta == pytest.approx([(expert + learner) / 2])
-
-
-@pytest.mark.parametrize("text", ["speed <= ?", "? x - y <= 0", "? x + ? y <= ?", "? speed <= 1"])
-def test_no_other_parameters_have_a_smaller_loss(text: str) -> None:
-    template, rng = parse_template(text, FEATURES), np.random.default_rng(1)
-    theta = regress(template, [EXPERT], [LEARNER, OTHER])
-    least = loss(template.constraint(theta), [EXPERT], [LEARNER, OTHER])
-    for size in (1e-3, 0.1, 1.0):
-        for _ in range(20):
-            other = template.constraint(theta + size * rng.normal(size=len(theta)))
-            assert loss(other, [EXPERT], [LEARNER, OTHER]) > least
-
-
-def test_collinear_features_are_regressed_without_blowing_up() -> None:
-    def doubled(pi: Behaviour) -> Behaviour:
-        phi = pi.features.copy()
-        phi[:, 1] = 2 * phi[:, 0]
-        return Behaviour(phi, pi.visits, 0.0, 0.0, pi.length, None)
-
-    theta = regress(linear_template(FEATURES, ["x", "y"]), [doubled(EXPERT)], [doubled(LEARNER)])
-    assert np.abs(theta).max() < 10
-
-
-@pytest.mark.parametrize("budget", [0.0, 0.5, 20.0])
-@pytest.mark.parametrize("text", ["speed <= ?", "speed >= ?"])
-def test_the_payoff_threshold_is_the_tightest_within_the_budget(text: str, budget: float) -> None:
-    template = parse_template(text, FEATURES)
-    theta = best_within(template, [EXPERT], [LEARNER], budget)
-    cost = J(EXPERT, template.constraint(theta))
-    assert cost <= budget + 1e-9
-    assert cost == pytest.approx(budget, abs=1e-9)
-    tighter = theta + (-1e-6 if "<=" in text else 1e-6)
-    assert J(EXPERT, template.constraint(tighter)) > budget
-
-
-@pytest.mark.parametrize("budget", [10.0, 20.0, 40.0, 1e3])
-@pytest.mark.parametrize("text", ["speed <= ?", "speed >= ?", "? speed <= ?"])
-def test_a_budget_beyond_the_lowest_value_is_used_up(text: str, budget: float) -> None:
-    template, phi = parse_template(text, FEATURES), np.zeros((50, 3))
-    phi[:, 2] = np.linspace(0.5, 0.8, 50)
-    expert = Behaviour(phi, np.ones(50), 0.0, 0.0, 50.0, 1)
-    theta = best_within(template, [expert], [], budget)
-    assert J(expert, template.constraint(theta)) == pytest.approx(budget)
-
-
-def test_a_budget_beyond_all_floats_is_answered() -> None:
-    template = parse_template("speed <= ?", FEATURES)
-    assert np.isfinite(best_within(template, [EXPERT], [LEARNER], 1e9)).all()
-
-
-def test_the_true_budget_identifies_the_threshold_of_saturating_experts() -> None:
-    template, true = parse_template("speed <= ?", FEATURES), np.array([1.05])
-    budget = J(EXPERT, template.constraint(true))
-    assert best_within(template, [EXPERT], [LEARNER], budget) == pytest.approx(true, abs=1e-9)
-
-
-def test_every_tasks_experts_keep_the_budget() -> None:
-    template, experts = parse_template("speed <= ?", FEATURES), [EXPERT, group(3, shift=(0, 0, 1))]
-    theta = best_within(template, experts, [LEARNER, LEARNER], 5.0)
-    costs = [J(pi, template.constraint(theta)) for pi in experts]
-    assert max(costs) == pytest.approx(5.0)
-    assert min(costs) < 5.0
-
-
-def test_a_slope_is_as_good_as_any_on_a_grid() -> None:
-    template = parse_template("? x - y <= 0", FEATURES)
-    theta = best_within(template, [EXPERT], [LEARNER], 30.0)
-    best = J(LEARNER, template.constraint(theta))
-    assert J(EXPERT, template.constraint(theta)) <= 30.0 + 1e-9
-    for value in np.linspace(-3, 3, 601):
-        c = template.constraint(np.array([value]))
-        assert J(EXPERT, c) > 30.0 or J(LEARNER, c) <= best + 0.02 * best
-
-
-def test_a_line_beats_every_threshold_on_its_features() -> None:
-    """Learners stand apart in a direction that no single feature has."""
-    line = linear_template(FEATURES, ["x", "y"])
-    theta = best_within(line, [EXPERT], [LEARNER], 5.0)
-    c = line.constraint(theta)
-    assert J(EXPERT, c) <= 5.0 + 1e-9
-    spread = np.concatenate([EXPERT.features, LEARNER.features]).std(axis=0)[:2]
-    assert np.linalg.norm(c.weights[:2] * spread) == pytest.approx(1, abs=1e-9)
-    for text in ("x <= ?", "x >= ?", "y <= ?", "y >= ?"):
-        single = parse_template(text, FEATURES)
-        found = single.constraint(best_within(single, [EXPERT], [LEARNER], 5.0))
-        column = 0 if "x" in text else 1
-        scaled = single.constraint(best_within(single, [EXPERT], [LEARNER], 5.0)).weights
-        assert scaled[column] != 0
-        per_spread = J(LEARNER, _scaled(found, spread[column]))
-        assert J(LEARNER, c) >= 0.98 * per_spread or J(EXPERT, _scaled(found, spread[column])) > 5
-
-
-def _scaled(c, spread: float):
-    from ringfence.constraints.linear import LinearConstraint
-
-    return LinearConstraint(c.features, c.weights / spread, c.offset / spread)
-
-
-def test_a_budget_that_nobody_keeps_is_refused() -> None:
-    template = parse_template("? x - y <= 0", FEATURES)
-    low = Behaviour(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0]]), np.ones(2), 0.0, 0.0, 2.0, 1)
-    with pytest.raises(InvalidInput, match=r"budget of 0 .* least .* 0\.6931"):
-        best_within(template, [low], [LEARNER], 0.0)
-
-
-def test_the_curve_of_budgets_falls_and_passes_through_the_payoff_choice() -> None:
-    template = parse_template("speed <= ?", FEATURES)
-    curve = np.array(budget_curve(template, [EXPERT]))
-    assert (np.diff(curve[:, 0]) > 0).all()
-    assert (np.diff(curve[:, 1]) <= 0).all()
-    theta = best_within(template, [EXPERT], [LEARNER], curve[30, 1])
-    assert theta[0] == pytest.approx(curve[30, 0], abs=1e-9)
-
-
-def test_expert_levels_are_the_mean_and_the_95th_percentile() -> None:
-    levels = expert_levels(parse_template("speed <= ?", FEATURES), [EXPERT])
-    assert levels is not None
-    assert levels["mean"] == pytest.approx(EXPERT.visits @ EXPERT.features[:, 2] / T)
-    above = EXPERT.visits[EXPERT.features[:, 2] > levels["p95"]].sum() / T
-    assert 0.03 < above <= 0.05
-
-
-@pytest.mark.parametrize(("sign", "text"), [(1, "? x - y <= 0"), (-1, "? x + y >= 0")])
-def test_at_the_95th_percentile_5_percent_violate_where_points_are_on_both_sides(
-    sign: int, text: str
-) -> None:
-    """Points with x < 0 violate a smaller slope, those with x > 0 a larger one."""
-    expert = group(4, 2000, (-2.5, 0.0, 0.0))
-    expert.features[:, 1] = np.abs(expert.features[:, 1])
-    assert 0.1 < (expert.features[:, 0] < 0).mean() < 0.3
-    levels = expert_levels(parse_template(text, FEATURES), [expert])
-    assert levels is not None
-
-    def share(slope: float) -> float:
-        raw = slope * expert.features[:, 0] - expert.features[:, 1]
-        return float(expert.visits[raw > 1e-12].sum() / T)
-
-    assert 0.045 < share(sign * levels["p95"]) <= 0.05
-    assert share(sign * levels["p95"] + 0.01) > 0.05
-
-
-def test_the_95th_percentile_is_left_out_where_more_violate_under_every_value() -> None:
-    """Half of the steps forbid a slope below 1, the others one above -1."""
-    phi = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, -1.0, 0.0]])
-    expert = Behaviour(phi, np.ones(3), 0.0, 0.0, 3.0, 1)
-    assert expert_levels(parse_template("? x - y <= 0", FEATURES), [expert]) == {"mean": -3.0}
-
-
-def test_known_learners_are_answered_first_and_kept_if_asked() -> None:
-    template = parse_template("speed <= ?", FEATURES)
-    player = TemplateRegression(template, T)
-    for keep in (False, True):
-        begun = Begun(player, [EXPERT], [LEARNER], keep)
-        assert begun.initial().offset == player.update([EXPERT], [[LEARNER]]).offset
-        history = [[LEARNER], [OTHER]] if keep else [[OTHER]]
-        expected = player.update([EXPERT], history).offset
-        assert begun.update([EXPERT], [[OTHER]]).offset == expected
+from ringfence.objects import J
+from ringfence.players.base import Ground
+from ringfence.players.payoff import Config, PayoffPlayer, make
+from ringfence.players.regression import TemplateRegression
+from ringfence.players.search import best_within
+from speed_groups import EXPERT, FEATURES, LEARNER, OTHER, T
 
 
 def test_best_payoff_is_zero_against_the_experts_themselves() -> None:
@@ -211,18 +22,31 @@ def test_best_payoff_is_zero_against_the_experts_themselves() -> None:
         assert player.best_payoff([EXPERT], [LEARNER]) > 0
 
 
-def test_bootstrap_covers_the_spread_of_trajectories() -> None:
-    """The interval of a mean over trajectories has the textbook's width."""
-    rng = np.random.default_rng(0)
-    levels = rng.normal(1.0, 0.2, 40)
-    trajectories = [
-        Trajectory(np.zeros((6, 1)), np.zeros((5, 1)), np.zeros(5), np.full((5, 3), v), False)
-        for v in levels
-    ]
+def test_the_answer_leaves_every_tasks_experts_their_budget() -> None:
     template = parse_template("speed <= ?", FEATURES)
-    samples = bootstrap(lambda e: regress(template, e, [LEARNER]), [trajectories], 400, (0,))
-    low, high = interval(samples)
-    expected = 2 * 1.96 * levels.std() / np.sqrt(len(levels)) / 2
-    assert float((high - low)[0]) == pytest.approx(expected, rel=0.2)
-    again = bootstrap(lambda e: regress(template, e, [LEARNER]), [trajectories], 400, (0,))
-    np.testing.assert_array_equal(samples, again)
+    player = PayoffPlayer(template, T, 2.0)
+    c = player.update([EXPERT, OTHER], [[LEARNER, LEARNER], [OTHER, LEARNER]])
+    costs = [J(pi, c) for pi in (EXPERT, OTHER)]
+    assert max(costs) == pytest.approx(2.0)
+    (theta,) = best_within(template, [EXPERT, OTHER], [LEARNER, LEARNER, OTHER, LEARNER], 2.0)
+    assert c.offset == theta
+    assert J(LEARNER, player.initial()) == 0
+
+
+def ground(text: str) -> Ground:
+    return Ground(make_family(text, (), FEATURES, None, None), T, [EXPERT], False, 5, 0)
+
+
+def test_the_kind_is_made_for_inequalities() -> None:
+    player = make(Config(expert_budget=1.5), ground("speed <= ?"))
+    assert (player.budget, player.T) == (1.5, T)
+    with pytest.raises(InvalidInput, match=r"payoff is for inequalities .*'mlp' use regression"):
+        make(Config(), ground("mlp"))
+
+
+@pytest.mark.parametrize("budget", [-1.0, float("nan"), float("inf")])
+def test_a_budget_that_is_none_is_refused(budget: float) -> None:
+    with pytest.raises(InvalidInput, match="budget must be at least 0"):
+        Config(expert_budget=budget)
+    with pytest.raises(InvalidInput, match="budget must be at least 0"):
+        PayoffPlayer(parse_template("speed <= ?", FEATURES), T, budget)
