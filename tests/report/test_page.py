@@ -194,7 +194,7 @@ def other_map(run: Path) -> None:
         (lambda run: (run / "solve.toml").write_text(""), "not a game", "summary.json"),
         (lambda run: shutil.rmtree(run / "constraint"), "constraint.json", "constraint"),
         (lambda run: (run / "evidence.json").write_text("{"), "evidence.json", "resume"),
-        (cut_solve, "arrays.safetensors", "delete"),
+        (cut_solve, "/ledger/", "delete it and resume"),
     ],
 )
 def test_damaged_run_is_named_with_a_fix(

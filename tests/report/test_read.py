@@ -15,7 +15,7 @@ from ringfence.constraints import constraint_files
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.report import read
-from ringfence.report.read import read_run, true_parameters, violation_gap
+from ringfence.report.read import read_run, true_parameters
 
 
 def test_a_map_s_run_is_that_of_its_files(finished: Path) -> None:
@@ -94,14 +94,6 @@ def test_the_truth_is_beside_parameters_that_have_its_scale_only(speed: Path) ->
     for text in ("linear", "? speed <= ?"):
         assert true_parameters({**summary, "class": text, "true_parameters": free}) == {}
     assert true_parameters({**summary, "true_parameters": None}) == {}
-
-
-def test_the_gap_is_a_mean_over_iterations_so_far() -> None:
-    rows = [
-        {"i": i, "learner_true_cost_mean": cost, "expert_true_cost_mean": 1.0}
-        for i, cost in ((1, 3.0), (2, 1.0), (3, None))
-    ]
-    assert violation_gap(rows) == [2.0, 1.0, None]
 
 
 def test_report_reads_files_and_builds_nothing() -> None:

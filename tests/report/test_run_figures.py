@@ -52,13 +52,6 @@ def test_iterations_are_drawn_over_seeds(speed: Path, finished: Path, tmp_path: 
         require_picture(path.read_bytes())
 
 
-def test_the_mean_over_seeds_keeps_the_last_value() -> None:
-    curve = run_figures.over_seeds("a", [[1.0, 3.0], [3.0]])
-    assert list(curve.mean) == [2.0, 3.0]
-    assert list(curve.se or ()) == [1.0, 0.0]
-    assert run_figures.over_seeds("a", [[1.0]]).se is None
-
-
 # Single problems ---------------------------------------------------------------------------------
 
 

@@ -15,7 +15,6 @@ from ringfence.analysis.evidence import LABELS
 from ringfence.objects import NotHere
 from ringfence.report import page
 from ringfence.report.cell_labels import Labels
-from ringfence.report.draw.svg_chart import Values
 from ringfence.report.read import Run, read_run
 from ringfence.report.sections import (
     choices,
@@ -223,45 +222,6 @@ def test_charts_say_their_numbers(run: Run, parsed: Page) -> None:
     reward = next(label for label in labels if label.startswith("Reward per episode"))
     for row in run.rows:
         assert figure_text(row["learner_reward_mean"]) in reward
-
-
-def test_every_world_has_the_same_charts_where_they_are_known(run: Run, speed: Path) -> None:
-    def titles(one: Run) -> list[str]:
-        drawn = iterations.charts([one], one.selected)
-        return [Page(chart).text("h3") for chart in drawn]
-
-    common = ["Reward per episode", "True cost per episode"]
-    shared = ["Cost under the learned constraint"]
-    best = "Best payoff left to the constraint player"
-    assert titles(run) == [*common, "Overlap with the true walls", *shared,
-                           "Regret bound on the violation gap", best]  # fmt: skip
-    data = read_run(speed)
-    assert titles(data) == ["Learned limit", *common, "True raw value per episode", *shared, best]
-
-
-def test_the_truth_is_drawn_beside_a_parameter_of_its_scale(speed: Path) -> None:
-    run = read_run(speed)
-    assert "truth" in iterations.charts([run], 1)[0]
-    free = replace(run, summary={**run.summary, "class": "? speed <= ?"})
-    assert "truth" not in iterations.charts([free], 1)[0]
-
-
-def test_standard_error_needs_all_values() -> None:
-    assert iterations.mean_se([1.0, 3.0]) == (2.0, pytest.approx(1.0))
-    assert iterations.mean_se([1.0]) == (1.0, None)
-    assert iterations.mean_se([1.0, None]) == (None, None)
-
-
-def test_a_run_that_ended_early_keeps_its_last_value(run: Run) -> None:
-    shorter = replace(run, summary={**run.summary, "iterations": run.rows[:1], "selected": 1})
-
-    def bound(one: Run) -> Values:
-        return one.column("bound")
-
-    means, _ = iterations.over_runs([run, shorter], bound)
-    first, last = (row["bound"] for row in (run.rows[0], run.rows[-1]))
-    assert len(means) == len(run.rows)
-    assert means[-1] == pytest.approx((first + last) / 2)
 
 
 # Evidence ----------------------------------------------------------------------------------------

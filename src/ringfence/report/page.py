@@ -12,7 +12,6 @@ from pathlib import Path
 
 from ringfence.objects import NotHere
 from ringfence.report import facts, seeds
-from ringfence.report.draw.run_figures import solve_picture
 from ringfence.report.markup import Markup, tag, titled
 from ringfence.report.output import write_file
 from ringfence.report.read import Run, read_run
@@ -84,12 +83,3 @@ def write_many(runs: Sequence[Path], out: Path) -> Path:
     """Write one page over several seeds of the same experiment."""
     seeds.require_one_experiment(runs)
     return write_file(out, seeds.render([read_run(run) for run in runs]).encode())
-
-
-def write_picture(folder: Path) -> Path | None:
-    """path.png of a finished solve or transfer, where its world can be drawn."""
-    picture, path = solve_picture(folder), folder / "path.png"
-    if isinstance(picture, NotHere):
-        return None
-    write_file(path, picture)
-    return path

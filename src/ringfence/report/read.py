@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import safetensors.numpy
-from safetensors import SafetensorError
 
 from ringfence.constraints import constraint_files
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.constraints.template import HOLE, linear_template, parse_template
 from ringfence.demos import dataset as demonstrations
+from ringfence.disk import reading
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Constraint, Feature, widened
 from ringfence.report.cell_labels import Labels, make_labels
@@ -108,11 +108,6 @@ class Run:
     def chosen(self) -> Learned:
         """The selected constraint over the cells."""
         return self.maps[self.selected - 1]
-
-    def column(self, name: str) -> list[float | None]:
-        """A column of the iterations; `constraint.iou` is what a row's constraint has."""
-        of, _, entry = name.partition(".")
-        return [row[of][entry] if entry else row[name] for row in self.rows]
 
     def reason(self, name: str) -> str:
         """Why the page doesn't show an analysis."""
@@ -289,17 +284,12 @@ def _learner(ledger: Path, name: object) -> Learner | None:
     folder = ledger / name
     if not (folder / "arrays.safetensors").is_file():
         return None
-    arrays = read_tensors(folder / "arrays.safetensors")
-    try:
+    with reading(folder):
+        arrays = safetensors.numpy.load_file(folder / "arrays.safetensors")
         features, visits = (np.asarray(arrays[n], np.float64) for n in ("features", "visits"))
         _, reward, reward_se, length = map(float, arrays["scalars"])
-        return Learner(
-            Behaviour(features, visits, reward, reward_se, length, None),
-            read_episodes(folder),
-            _walks(arrays),
-        )
-    except (KeyError, TypeError, ValueError) as problem:
-        raise InvalidInput(f"{folder}: not a whole solve ({problem}); delete it") from None
+        behaviour = Behaviour(features, visits, reward, reward_se, length, None)
+        return Learner(behaviour, read_episodes(folder), _walks(arrays))
 
 
 def _walks(arrays: Mapping[str, Any]) -> tuple[Array, ...]:
@@ -317,30 +307,9 @@ def read_episodes(folder: Path) -> tuple[Array, ...]:
     path = folder / "episodes.safetensors"
     if not path.is_file():
         return ()
-    kept = read_tensors(path)
-    return tuple(np.asarray(kept[name], np.float64) for name in sorted(kept, key=int))
-
-
-def read_tensors(path: Path) -> dict[str, Any]:
-    try:
-        return dict(safetensors.numpy.load_file(path))
-    except (SafetensorError, OSError, ValueError) as problem:
-        raise InvalidInput(f"{path}: can't be read ({problem}); delete it and resume") from None
-
-
-# What follows from the columns -------------------------------------------------------------------
-
-
-def violation_gap(rows: Sequence[Row]) -> list[float | None]:
-    """Mean over iterations 1..i of the learners' true cost less the experts', for each i."""
-    gaps: list[float] = []
-    means: list[float | None] = []
-    for row in rows:
-        learner, expert = row["learner_true_cost_mean"], row["expert_true_cost_mean"]
-        if learner is not None and expert is not None:
-            gaps.append(learner - expert)
-        means.append(float(np.mean(gaps)) if len(gaps) == row["i"] else None)
-    return means
+    with reading(path):
+        kept = safetensors.numpy.load_file(path)
+        return tuple(np.asarray(kept[name], np.float64) for name in sorted(kept, key=int))
 
 
 def true_parameters(summary: Mapping[str, Any]) -> Mapping[str, float]:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ringfence.errors import InvalidInput
+from ringfence.report.charts import mean_se
 from ringfence.report.draw.svg_cells import share_map
 from ringfence.report.facts import rule
 from ringfence.report.markup import Child, Markup, muted, number, table, tag, tiles, titled
 from ringfence.report.read import Run, read_config, read_json, require_finished
-from ringfence.report.sections.iterations import charts, columns, mean_se, values_of
+from ringfence.report.sections.iterations import charts, columns, values_of
 from ringfence.report.shell import document
 from ringfence.report.text import plural, plus_minus, versions_line
 

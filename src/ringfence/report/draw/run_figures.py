@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from ringfence.constraints import constraint_files
 from ringfence.errors import InvalidInput
 from ringfence.objects import NotHere
 from ringfence.report.cells import Cell, Cells, make_cells
+from ringfence.report.charts import Chart, Summary, charts_of, known, over_runs
 from ringfence.report.draw.axes import contours, draw_map, draw_plane, outline
 from ringfence.report.draw.canvas import (
     EXPERT,
@@ -24,15 +25,14 @@ from ringfence.report.draw.canvas import (
     draw_curves,
     save,
 )
-from ringfence.report.draw.figures import path_picture, top_view
+from ringfence.report.draw.figures import curves_figure, path_picture, top_view
 from ringfence.report.draw.geometry import lane, levels, limits, thinned
 from ringfence.report.draw.svg_plane import EXPERTS, bounds, histograms
 from ringfence.report.facts import title as run_title
-from ringfence.report.read import Run, read_episodes, read_json, read_run, true_parameters
-from ringfence.report.text import cell_name, parameter_words
+from ringfence.report.read import Run, read_episodes, read_json, read_run
+from ringfence.report.text import cell_name
 from ringfence.report.validate import CELL_VIEWS
 
-Summary = Mapping[str, Any]
 LEVELS = (0.1, 0.3, 0.5)  # of a network's cost, drawn thicker and thicker
 WIDTHS = (0.7, 1.0, 1.6)
 POINTS = 250  # of a path on a floor
@@ -108,27 +108,13 @@ def _spread(ax: Any, run: Run, column: int, n: int) -> None:
 
 
 def _run_curves(figure: Any, grid: Any, run: Run) -> None:
-    """Reward, and true cost or (without a truth) cost or bound, per iteration."""
-    x = [row["i"] for row in run.rows]
-
-    def panel(place: Any, title: str, names: Mapping[str, str]) -> None:
-        ax = figure.add_subplot(place)
-        columns = {name: np.array(run.column(column), float) for name, column in names.items()}
-        draw_curves(ax, [Curve(name, x, list(v)) for name, v in columns.items()], "iteration", "")
-        ax.set_title(title)
+    """Reward, and true cost or (without a truth) what else is known, per iteration."""
+    charts = [chart for chart in charts_of(run.summary) if not chart.title.startswith("Learned")]
+    for place, chart in enumerate(charts[:2]):
+        ax = figure.add_subplot(grid[place, -1])
+        draw_curves(ax, _curves(chart, [run.summary]), "iteration", "")
+        ax.set_title(chart.title)
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-
-    def pair(column: str) -> dict[str, str]:
-        return {f"{who}s": f"{who}_{column}_mean" for who in ("learner", "expert")}
-
-    panel(grid[0, -1], "Reward per episode", pair("reward"))
-    if run.truth_known:
-        steps = "True cost per episode" if run.walls is None else "Steps in forbidden cells"
-        panel(grid[1, -1], steps, pair("true_cost"))
-    elif any(value is not None for value in run.column("bound")):
-        panel(grid[1, -1], "Regret bound", {"bound": "bound"})
-    else:
-        panel(grid[1, -1], "Cost under the learned constraint", pair("cost"))
 
 
 def evidence_figure(run: Path, path: Path) -> Path:
@@ -161,45 +147,21 @@ def evidence_figure(run: Path, path: Path) -> Path:
 
 def iterations_figure(summaries: Sequence[Summary], path: Path) -> Path:
     """Parameters, reward and true raw value per iteration: mean and standard error over seeds."""
-    panels = [("reward per episode", "reward")]
-    if summaries[0]["truth"]:
-        panels.append(("true raw value per episode", "true_raw"))
-    names = list(summaries[0]["iterations"][0]["constraint"]["parameters"])
-    shown = names if len(names) <= 2 else []
-    count = len(panels) + len(shown)
-    with canvas(3.6 * count, 3.0) as figure:
-        axes = figure.subplots(1, count, squeeze=False)[0]
-        for ax, name in zip(axes, shown, strict=False):
-            _parameter_panel(ax, summaries, name)
-        for ax, (label, column) in zip(axes[len(shown) :], panels, strict=True):
-            names = [f"{who}_{column}_mean" for who in ("learner", "expert")]
-            lines = [[_column(s, name) for s in summaries] for name in names]
-            curves = [over_seeds("learners", lines[0]), over_seeds("experts", lines[1])]
-            draw_curves(ax, curves, "iteration", label)
-        return save(figure, path)
+    wanted = ("Learned", "Reward", "True raw")
+    charts = [c for c in charts_of(summaries[0]) if c.title.startswith(wanted)]
+    return curves_figure([(c.title, _curves(c, summaries)) for c in charts], path)
 
 
-def _parameter_panel(ax: Any, summaries: Sequence[Summary], name: str) -> None:
-    lines = [[row["constraint"]["parameters"][name] for row in s["iterations"]] for s in summaries]
-    label = f"learned {parameter_words(name)}"
-    draw_curves(ax, [over_seeds("learned", lines)], "iteration", label)
-    true = true_parameters(summaries[0]).get(name)
-    if true is not None:
-        ax.axhline(float(true), color=INK, linewidth=1.0, linestyle=":", label="truth")
-        ax.legend(frameon=False, fontsize=8)
-
-
-def _column(summary: Summary, name: str) -> list[float]:
-    return [row[name] for row in summary["iterations"]]
-
-
-def over_seeds(name: str, lines: Sequence[Sequence[float]]) -> Curve:
-    """A run that ended early keeps its last value."""
-    longest = max(map(len, lines))
-    values = np.array([[*line, *[line[-1]] * (longest - len(line))] for line in lines], float)
-    se = values.std(axis=0, ddof=1) / np.sqrt(len(lines)) if len(lines) > 1 else None
-    x = list(range(1, longest + 1))
-    return Curve(name, x, values.mean(axis=0).tolist(), None if se is None else se.tolist())
+def _curves(chart: Chart, summaries: Sequence[Summary]) -> list[Curve]:
+    """Means over runs with their errors; what is not known leaves a gap."""
+    found = []
+    for line in chart.lines:
+        mean, se = over_runs(summaries, line.of)
+        if known(mean):
+            x, gaps = range(1, len(mean) + 1), np.array(mean, float).tolist()
+            error = np.array(se, float).tolist() if known(se) else None
+            found.append(Curve(line.name, list(x), gaps, error))
+    return found
 
 
 # A single problem --------------------------------------------------------------------------------

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Sequence
 
 from ringfence.objects import NotHere
+from ringfence.report.charts import (
+    Chart,
+    Line,
+    Summary,
+    charts_of,
+    column,
+    constant,
+    known,
+    over_runs,
+    raw_is_cost,
+    violation_gap,
+)
 from ringfence.report.draw.svg_chart import Series, Values, line_chart
 from ringfence.report.markup import Child, Markup, folded, muted, number, table, tag, titled
-from ringfence.report.read import Run, true_parameters, violation_gap
+from ringfence.report.read import Run
 from ringfence.report.sections.headline import epsilon
-from ringfence.report.text import figure_text, parameter_words
+from ringfence.report.text import figure_text
 
 TITLE = "Iteration by iteration"
-MOST_PARAMETERS = 3  # are drawn, one chart each
 SHORT = 40  # letters: longer descriptions have a table of their own
 
 
@@ -27,11 +35,10 @@ def section(run: Run) -> Markup | NotHere:
         "Thick lines are means over tasks, thin lines single tasks. A click on a chart leads the "
         "drawing above to that iteration."
     )
-    drawn = charts([run], run.selected)
     return titled(
         TITLE,
         muted(note),
-        tag("div", drawn, class_="charts"),
+        tag("div", charts([run], run.selected), class_="charts"),
         _table(run),
         folded("Each iteration's constraint in words", _descriptions(run)),
         folded(f"Tasks in the selected iteration ({run.selected})", _task_table(run)),
@@ -42,159 +49,42 @@ def section(run: Run) -> Markup | NotHere:
 # Charts ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line of a chart: `of` a run, one value per iteration; `tasks`: the column by task."""
-
-    name: str
-    kind: str
-    of: Callable[[Run], Values]
-    tasks: str = ""
-    dashed: bool = False
-
-
-@dataclass(frozen=True)
-class Chart:
-    """floor: of a logarithmic axis; whole: it spans [0, 1]; zero: it holds 0."""
-
-    title: str
-    caption: str
-    lines: Sequence[Line]
-    floor: float | None = None
-    whole: bool = False
-    zero: bool = True
-
-
 def charts(runs: Sequence[Run], now: int) -> list[Markup]:
     """Of one run with its tasks, or of several with their mean and standard error."""
+    summaries = [run.summary for run in runs]
     drawn = []
-    for c in _charts(runs):
-        series = [_series(line, runs) for line in c.lines]
-        series = [s for s in series if any(v is not None for v in s.values)]
-        if series:
-            drawn.append(line_chart(c.title, c.caption, series, now, c.floor, c.whole, c.zero))
+    for c in (*charts_of(summaries[0]), *_payoff_chart(runs)):
+        series = [_series(line, summaries) for line in c.lines]
+        series = [s for s in series if known(s.values)]
+        drawn.append(line_chart(c.title, c.caption, series, now, c.floor, c.whole, c.zero))
     return drawn
 
 
-def _charts(runs: Sequence[Run]) -> list[Chart]:
-    first = runs[0]
-    steps = "Steps per episode in truly forbidden cells. " if first.walls is not None else ""
-    keep = "Learners keep to the learned constraint, experts to the true one."
-    only = "For reporting only: no learning step reads it."
-    overlap = "Intersection over union of forbidden cells; 1 is the truth, cell for cell."
-    return [
-        *_parameter_charts(first),
-        Chart("Reward per episode", keep, _pair("reward"), zero=False),
-        Chart("True cost per episode", steps + only, _pair("true_cost")),
-        Chart("True raw value per episode", only, [] if _raw_is_cost(first) else _pair("true_raw")),
-        Chart("Overlap with the true walls", overlap,
-              [Line("IoU", "plain", _column("constraint.iou"))], whole=True),
-        Chart("Cost under the learned constraint", "Of the same iteration.", _pair("cost")),
-        *_bound_chart(first),
-        *_payoff_chart(runs),
-    ]  # fmt: skip
-
-
-def _column(name: str) -> Callable[[Run], Values]:
-    return lambda run: run.column(name)
-
-
-def _pair(column: str) -> list[Line]:
-    return [
-        Line(f"{who}s", who, _column(f"{who}_{column}_mean"), f"{who}_{column}", who == "expert")
-        for who in ("learner", "expert")
-    ]
-
-
-def _parameter_charts(run: Run) -> list[Chart]:
-    names, true = list(run.rows[0]["constraint"]["parameters"]), true_parameters(run.summary)
-    found = []
-    for name in names if len(names) <= MOST_PARAMETERS else []:
-        lines = [Line("learned", "bound", _parameter(name))]
-        if name in true:
-            lines.append(Line("truth", "plain", _constant(true[name]), dashed=True))
-        caption = "What the constraint player chose before each iteration."
-        found.append(Chart(f"Learned {parameter_words(name)}", caption, lines, zero=False))
-    return found
-
-
-def _parameter(name: str) -> Callable[[Run], Values]:
-    return lambda run: [row["constraint"]["parameters"].get(name) for row in run.rows]
-
-
-def _constant(value: float) -> Callable[[Run], Values]:
-    return lambda run: [value] * len(run.rows)
-
-
-def _bound_chart(run: Run) -> list[Chart]:
-    if not known(run, "bound"):
-        return []
-    lines = [
-        Line("bound", "bound", _column("bound"), dashed=True),
-        Line("measured", "learner", lambda run: violation_gap(run.rows)),
-    ]
-    caption = (
-        "Mean violation of iterations 1..i, less the experts'. The theorem bounds it by the "
-        "time-averaged regret times the episode's length."
-    )
-    return [Chart("Regret bound on the violation gap", caption, lines)]
-
-
 def _payoff_chart(runs: Sequence[Run]) -> list[Chart]:
-    found = [v for run in runs for v in run.column("best_payoff") if v is not None and v > 0]
+    of = column("best_payoff")
+    found = [v for run in runs for v in of(run.summary) if v is not None and v > 0]
     if not found:
         return []
-    stop = epsilon(runs[0])
-    lines = [Line("payoff", "learner", _column("best_payoff"))]
+    stop, lines = epsilon(runs[0]), [Line("payoff", "learner", of)]
     caption = "Per step, logarithmic. A hollow mark stands for 0 or less than the axis shows."
     if stop > 0:
-        lines.append(Line("stop", "bound", _constant(stop), dashed=True))
+        lines.append(Line("stop", "bound", constant(stop), dashed=True))
         caption += f" The game ends at or below {figure_text(stop)}."
     floor = stop / 10 if stop > 0 else 10.0 ** (math.floor(math.log10(min(found))) - 1)
     return [Chart("Best payoff left to the constraint player", caption, lines, floor=floor)]
 
 
-def _series(line: Line, runs: Sequence[Run]) -> Series:
+def _series(line: Line, summaries: Sequence[Summary]) -> Series:
     """Of one run, with its tasks as thin lines; of several, their mean, with themselves."""
-    values, error = over_runs(runs, line.of)
-    if len(runs) > 1:
-        each = [line.of(run) for run in runs]
+    values, error = over_runs(summaries, line.of)
+    if len(summaries) > 1:
+        each = [line.of(summary) for summary in summaries]
         return Series(line.name, line.kind, values, line.dashed, each, error)
-    by_task = [row[line.tasks] for row in runs[0].rows] if line.tasks else [None]
-    alone = len(runs[0].tasks) == 1 or None in by_task
+    rows = summaries[0]["iterations"]
+    by_task = [row[line.tasks] for row in rows] if line.tasks else [None]
+    alone = len(summaries[0]["tasks"]) == 1 or None in by_task
     thin = [] if alone else list(zip(*by_task, strict=True))
     return Series(line.name, line.kind, values, line.dashed, thin)
-
-
-def over_runs(runs: Sequence[Run], of: Callable[[Run], Values]) -> tuple[Values, Values]:
-    """Mean and standard error per iteration; a run that ended early keeps its last value."""
-    lines = [list(of(run)) for run in runs]
-    longest = max(map(len, lines))
-    padded = [[*line, *[line[-1]] * (longest - len(line))] for line in lines]
-    pairs = [mean_se(values) for values in zip(*padded, strict=True)]
-    return [mean for mean, _ in pairs], [se for _, se in pairs]
-
-
-def mean_se(values: Values) -> tuple[float | None, float | None]:
-    """Mean and standard error; the latter needs two values, and all must be known."""
-    found = [v for v in values if v is not None]
-    if not found or len(found) != len(values):
-        return None, None
-    se = float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else None
-    return float(np.mean(found)), se
-
-
-def known(run: Run, column: str) -> bool:
-    """Is anything known in a column?"""
-    return any(value is not None for value in values_of(run, column))
-
-
-def _raw_is_cost(run: Run) -> bool:
-    """Where the raw value is 1 in a wall and 0 elsewhere, one of the two says it all."""
-    return all(
-        run.column(f"{who}_true_raw_mean") == run.column(f"{who}_true_cost_mean")
-        for who in ("learner", "expert")
-    )
 
 
 # Tables ------------------------------------------------------------------------------------------
@@ -224,28 +114,26 @@ COLUMNS = (
 )
 
 
-def values_of(run: Run, column: str) -> list[float | None]:
+def values_of(run: Run, name: str) -> Values:
     """A column of the table."""
-    if column == "gap":
+    if name == "gap":
         return violation_gap(run.rows)
-    if column == "forbidden":
-        if run.maps:
-            return [int(m.forbidden.sum()) for m in run.maps]
-        return [None] * len(run.rows)
-    if column.startswith("episodes."):
-        found = [row.get("episodes") or {} for row in run.rows]
-        return [counts.get(column.removeprefix("episodes.")) for counts in found]
-    return run.column(column)
+    if name == "forbidden":
+        return [int(m.forbidden.sum()) for m in run.maps]
+    if name.startswith("episodes."):
+        found = [row["episodes"] or {} for row in run.rows]
+        return [counts.get(name.removeprefix("episodes.")) for counts in found]
+    return column(name)(run.summary)
 
 
 def columns(run: Run) -> list[tuple[str, str]]:
     """Those in which something is known that no other column says."""
-    said = {"constraint_error"} if known(run, "constraint.iou") else set()
-    if _raw_is_cost(run):
+    said = {"constraint_error"} if known(values_of(run, "constraint.iou")) else set()
+    if raw_is_cost(run.summary):
         said |= {"learner_true_raw_mean", "expert_true_raw_mean"}
-    if not known(run, "bound"):
+    if not known(values_of(run, "bound")):
         said.add("gap")
-    return [(title, name) for title, name in COLUMNS if name not in said and known(run, name)]
+    return [(t, name) for t, name in COLUMNS if name not in said and known(values_of(run, name))]
 
 
 def _table(run: Run) -> Markup:
