@@ -32,19 +32,16 @@ FORBIDDEN_FIT = 0.5
 
 @dataclass(frozen=True)
 class NetworkFit:
-    """How a network is fitted (players/network.py says what each does).
+    """How a network is fitted; players/network.py says more."""
 
-    stream: its random numbers come from (run's seed, *stream).
-    """
-
-    hidden: tuple[int, ...] = (128, 128)
-    learning_rate: float = 3e-4
-    final_rate: float = 1.0
-    steps: int = 5_000
-    batch: int = 256
-    penalty: float = 3.0
-    spread: float | None = None
-    stream: tuple[int, ...] = (50,)
+    hidden: tuple[int, ...] = (128, 128)  # units of each layer
+    learning_rate: float = 3e-4  # of Adam, at first
+    final_rate: float = 1.0  # the rate falls linearly to this share of itself
+    steps: int = 5_000  # minibatches
+    batch: int = 256  # points of a minibatch, half experts' and half learners'
+    penalty: float = 3.0  # weight of the experts' mean cost in the loss of the restricted class
+    spread: float | None = None  # points by squares of this side (None: by visits)
+    stream: tuple[int, ...] = (50,)  # random numbers come from (the run's seed, *stream)
 
 
 @dataclass(frozen=True)

@@ -39,14 +39,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Demos:
-    """Where the demonstrations are; in a run the copy `demos`, with the hash of its content.
+    """Where the demonstrations are.
 
-    path: a folder that `ringfence demos make` wrote, an .npz file (layout: ringfence.demos.logs), a
-    Minari folder or id; paths: the same by task, in the place of `path`. heldout: the share of each
+    path: a folder that `ringfence demos make` wrote, an .npz file (docs/your-environment.md), a
+    Minari folder or id; paths: the same by task, in the place of path; heldout: the share of each
     task's episodes, its last ones, that only selection sees (a folder of `demos make` has its own
-    split). experts: learn from the trajectories ("sampled"), or from the exact occupancies of the
-    world's own experts, where its truth is known. drop_failed: leave out demonstrations, and show
-    the constraint player no learners' episodes, that failed at the task, told by their returns.
+    split); content_hash: in a run, of its copy of the demonstrations; experts: learn from the
+    trajectories ("sampled"), or from the exact occupancies of the world's own experts, where its
+    truth is known; drop_failed: leave out demonstrations, and show the constraint player no
+    learners' episodes, that failed at the task, told by their returns.
     """
 
     path: str = "demos"
@@ -62,13 +63,15 @@ class Demos:
 
 @dataclass(frozen=True)
 class Game:
-    """Algorithm 2 (icl, on one task) or 3 (mt-icl), and how long it lasts.
+    """What is learned, and how long the game lasts.
 
-    constraint: the class: "table", "linear", "mlp" or an inequality with ? for what is learned; on:
-    the features that linear and mlp use (empty: all). tasks: names of those that are played (empty:
-    all). epsilon: the game ends when no constraint has a payoff per step above it (below 0: never).
-    buffer, anneal: of the learners' limit in icl. stop_share: of the experts' reward at which a
-    training within its limit may stop early (0: never).
+    method: Algorithm 2 ("icl", on one task) or 3 ("mt-icl", on several); constraint: the class:
+    "table", "linear", "mlp" or an inequality with ? for what is learned; on: the features that
+    linear and mlp use (empty: all); tasks: names of those that are played (empty: all);
+    iterations: at most so many; epsilon: the game ends when no constraint has a payoff per step
+    above it (below 0: never); buffer: what a learner of icl may cost beyond its expert in the first
+    iteration; anneal: by how much the buffer shrinks from one iteration to the next; stop_share: of
+    the experts' reward at which a training within its limit may stop early (0: never).
     """
 
     method: Literal["mt-icl", "icl"] = "mt-icl"
@@ -93,12 +96,12 @@ class Opening:
     """What happens before the game.
 
     kind: "clone" imitates the demonstrations, and solvers that learn begin there ("none": they
-    begin from nothing). steps, batch, learning_rate: of the imitation; log_std: of the clone's
-    actions (None: the demonstrator's own noise, within bounds). carry: what a solve takes over from
+    begin from nothing); steps, batch, learning_rate: of the imitation; log_std: of the clone's
+    actions (None: the demonstrator's own noise, within bounds); carry: what a solve takes over from
     the iteration before: nothing, the critics (the paper's), or the policy with all that belongs to
-    it. initial: c_1 is the player's answer to the clone's episodes ("clone"), to an unconstrained
-    learner's ("free"), or its own ("none"; None: as kind). probe: solve without a constraint
-    first, and stop there if that earns no more than the demonstrators (None: where solvers learn).
+    it; initial: c_1 is the player's answer to the clone's episodes ("clone"), to an unconstrained
+    learner's ("free"), or its own ("none"; None: as kind); probe: solve without a constraint first,
+    and stop there if that earns no more than the demonstrators (None: where kind is "clone").
     """
 
     kind: Literal["none", "clone"] = "none"
@@ -130,14 +133,21 @@ class Opening:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which of c_1..c_N is handed back: see ringfence.selection."""
+    """Which of c_1..c_N is handed back.
+
+    rule: who judges: all of c_1..c_N ("every-judge"), c_N alone ("last-judge"), or all, with 3
+    standard errors of reward forgiven ("wide-margin"); ringfence.selection says why.
+    """
 
     rule: Rule = "every-judge"
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What is found out afterwards. resamples: of the bootstrap behind intervals (0: none)."""
+    """What is found out afterwards.
+
+    resamples: of the bootstrap behind intervals (0: none).
+    """
 
     resamples: int = 200
 

@@ -82,7 +82,8 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Config:
-    """multiplier: moved by gradient ascent (the paper's classical one) or by a PID controller."""
+    """multiplier: moved by gradient ascent (the paper's classical one) or by a PID controller;
+    steps: policies that are planned and mixed."""
 
     kind: Literal["lagrangian"] = "lagrangian"
     multiplier: Literal["gradient", "pid"] = "gradient"

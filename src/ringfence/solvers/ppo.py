@@ -52,44 +52,44 @@ SCALE_SHARE = 0.05
 class PPOConfig:
     """The paper's settings, except where a comment says why not."""
 
-    env_steps: int = 1_000_000
-    learning_rate: float = 3e-4
+    env_steps: int = 1_000_000  # of a training
+    learning_rate: float = 3e-4  # of Adam
     cool_down: float = 0.0  # over this last share of the updates the rate falls linearly to 0
     value_weight: float = 0.25  # of the critic's loss
     clip: float = 0.2  # of the ratio of probabilities
-    gae: float = 0.97
-    discount: float = 0.99
-    batch: int = 512
-    hidden: tuple[int, ...] = (128, 128)
+    gae: float = 0.97  # lambda of the generalised advantages
+    discount: float = 0.99  # of rewards and costs
+    batch: int = 512  # steps of a minibatch
+    hidden: tuple[int, ...] = (128, 128)  # units of each layer of actor and critic
     # A rollout is copies x steps, learned from in so many passes. (The paper's 20,000 steps in 4
     # passes make 50 updates of a million steps, after which an Ant still stands.)
-    copies: int = 64
-    steps: int = 64
-    passes: int = 8
-    gradient_clip: float = 0.5  # per network (the paper's code: 0.02 for both)
-    initial_log_std: float = -1.3  # from 0 the Ant never walks
+    copies: int = 64  # environments that step together
+    steps: int = 64  # of each copy in a rollout
+    passes: int = 8  # over a rollout
+    gradient_clip: float = 0.5  # norm, per network (the paper's code: 0.02 for both)
+    initial_log_std: float = -1.3  # of actions; from 0 the Ant never walks
     last_layer_scale: float = 0.01  # of the actor, at first: means near 0
-    entropy_weight: float = 0.0
+    entropy_weight: float = 0.0  # of the entropy bonus
     normalise: bool = True  # observations, by running statistics
     augment: bool = True  # the raw constraint value as the policy's last input
-    multiplier: Literal["pid", "gradient"] = "pid"  # or classical gradient ascent
-    gain_p: float = 0.05
-    gain_i: float = 0.001  # the paper's 0.0005 is too slow for a million steps
-    gain_d: float = 0.1
-    gradient_rate: float = 0.0005
+    multiplier: Literal["pid", "gradient"] = "pid"  # PID, or classical gradient ascent
+    gain_p: float = 0.05  # of the error, cost less target
+    gain_i: float = 0.001  # of its integral; the paper's 0.0005 is too slow for a million steps
+    gain_d: float = 0.1  # of its rise
+    gradient_rate: float = 0.0005  # of gradient ascent on the multiplier
     error_clip: float = 30.0  # errors of the cost beyond it count as it, and aren't integrated
     cost_share: float = 0.2  # of a rollout in the running mean of the cost that the PID sees
-    initial_lam: float = 0.0
+    initial_lam: float = 0.0  # the multiplier, at first
     grace: float = 0.0  # for this first share of the updates lam is 0: first walk, then obey
     margin: float = 0.15  # the target is (1 - margin) * delta: it is reached from above
     stop_reward: float | None = None  # stop where a window earns so much within the limit
-    stop_window: int = 20  # rollouts
+    stop_window: int = 20  # rollouts that stop_reward and keep_best look at
     keep_best: bool = False  # hand out the policy after the best window on target, not the last
     keep_lag: int = 0  # that window ends so many updates later: for costs late in an episode
     critic_first: int = 5  # updates of the critic alone, where the start is an actor without one
     start_share: float = 0.0  # of episodes that begin at a demonstration's state
-    evaluation_episodes: int = 32
-    checkpoint_every: int = 50  # updates
+    evaluation_episodes: int = 32  # that a training ends with
+    checkpoint_every: int = 50  # updates; a killed training goes on from there
     kind: Literal["ppo"] = "ppo"
 
     def __post_init__(self) -> None:

@@ -67,10 +67,12 @@ def model() -> mujoco.MjModel:
 
 @dataclass(frozen=True)
 class Config:
-    """tasks: each with kwargs = { direction = [x, y] }, the way it is paid for walking.
+    """MuJoCo's Ant, with the features x, y (m) and speed (m/s).
 
-    steps: of an episode (None: 1000); full_state: the observation's numbers are features, too;
-    truth: an inequality, where it is known; reports compare with it, nothing learns from it.
+    kwargs: direction = [x, y], the way in which it is paid for walking; steps: of an episode (None:
+    1000); full_state: the observation's numbers are features, too; tasks: each with kwargs of its
+    own (empty: one); truth: an inequality, where it is known; reports compare with it, nothing
+    learns from it.
     """
 
     kind: Literal["ant"] = "ant"

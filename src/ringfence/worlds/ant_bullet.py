@@ -70,7 +70,11 @@ GOODBYE = 5.0
 
 @dataclass(frozen=True)
 class Config:
-    """full_state, truth: as of MuJoCo's Ant. It has one task and no arguments."""
+    """PyBullet's Ant: one task, without arguments; features x, y (m) and speed (m/s).
+
+    full_state: the observation's numbers are features, too; truth: an inequality, where it is
+    known; reports compare with it, nothing learns from it.
+    """
 
     kind: Literal["ant-bullet"] = "ant-bullet"
     full_state: bool = False

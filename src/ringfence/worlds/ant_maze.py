@@ -64,7 +64,11 @@ class MazeTruth:
 
 @dataclass(frozen=True)
 class Config:
-    """A text map whose cells are squares of 4 m; horizon: an episode's steps."""
+    """A maze for MuJoCo's Ant, with the features x, y (m).
+
+    map: the lines of a text map, as of kind "grid"; its cells are squares of 4 m; name: in reports;
+    horizon: steps of an episode.
+    """
 
     map: tuple[str, ...]
     kind: Literal["ant-maze"] = "ant-maze"

@@ -35,8 +35,10 @@ ITERATION: dict[str, Any] = {
 class TaskConfig:
     """A task of the world: its own arguments for the environment's maker, its own reward.
 
-    reward: "module:function" of (observations, actions, next observations) -> [N]; wrapper:
-    "module:function" of an environment, around which it puts a gymnasium.Wrapper.
+    name: in reports and demonstrations; kwargs: for the maker, over the world's; reward:
+    "module:function" of (observations, actions, next observations) -> [N] (empty: the
+    environment's own); wrapper: "module:function" of an environment, around which it puts a
+    gymnasium.Wrapper.
     """
 
     name: str

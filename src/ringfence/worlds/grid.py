@@ -78,7 +78,12 @@ class GridTruth:
 
 @dataclass(frozen=True)
 class Config:
-    """A text map, line by line, and its dynamics."""
+    """A text map and its dynamics.
+
+    map: its lines: '.' free, '#' forbidden, 'S' start, digits or 'G' goals; name: in reports;
+    horizon: steps of an episode (None: 5/4 of the longest safe way, plus 1); slip: the chance that
+    a move is a random one; reward: of a step, 1 at the goal ("goal") or exp(-distance to it).
+    """
 
     map: tuple[str, ...]
     kind: Literal["grid"] = "grid"

@@ -34,8 +34,11 @@ TransitionReward = Callable[[Array, Array, Array], Array]
 
 @dataclass(frozen=True)
 class FeatureConfig:
-    """A constraint's input. Its value is a key of `info`, by default its name, or a column of
-    the observation that the step led to."""
+    """A constraint's input.
+
+    name, unit: as people read them; info: the key of the environment's `info` that holds its value
+    (None: its name); column: of the observation that the step led to, in the place of info.
+    """
 
     name: str
     unit: str = "1"
@@ -50,12 +53,14 @@ class FeatureConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """An environment by its registered id or "module:function", with `kwargs` for its maker.
+    """Any environment of Gymnasium's form with flat boxes.
 
-    steps: of an episode (None: as registered). feature_function: "module:function" of the
-    transition, in the place of the features' sources. full_state: the observation's numbers are
-    features, too. truth: an inequality, where it is known; reports compare with it, nothing
-    learns from it.
+    env: its registered id, or "module:function" that makes it; kwargs: for its maker; steps: of an
+    episode (None: as registered); features: what the constraint may look at; feature_function:
+    "module:function" of (observations, actions, next observations) -> [N, d], in the place of the
+    features' sources; full_state: the observation's numbers are features, too; tasks: that differ
+    in their rewards (empty: one, as the environment is); truth: an inequality, where it is known;
+    reports compare with it, nothing learns from it.
     """
 
     env: str

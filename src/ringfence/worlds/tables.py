@@ -27,7 +27,10 @@ from ringfence.worlds.named import Named, find
 
 @dataclass(frozen=True)
 class TableTask:
-    """A task's rewards r[s][a] and its start: a state, or a probability for each."""
+    """One task of the tables.
+
+    name: in reports and demonstrations; reward: r[s][a]; start: a state, or a probability for each.
+    """
 
     name: str
     reward: tuple[tuple[float, ...], ...]
@@ -36,10 +39,14 @@ class TableTask:
 
 @dataclass(frozen=True)
 class Config:
-    """In TOML: either `make = "module:function"`, which returns a world of `table_world`, or the
-    tables themselves: transition P[s][a] as [[next state, probability], ..], tasks, horizon or
-    discount. states: their names; features: names and units, values[s] = [..] of each.
-    forbidden: the states that are truly forbidden, where that is known (for reports only)."""
+    """A finite Markov decision process.
+
+    name: in reports; make: "module:function" that returns a world of `table_world`, in the place of
+    all else; transition: P[s][a] as [[next state, probability], ..]; tasks: rewards and starts;
+    horizon: steps of an episode, or instead discount: below 1; states: their names; features:
+    units by name (empty: the state's number); values: of the features, values[s] = [..];
+    forbidden: states, where the truth is known (for reports and for making demonstrations).
+    """
 
     kind: Literal["tables"] = "tables"
     name: str = "tables"
