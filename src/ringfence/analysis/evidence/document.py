@@ -83,7 +83,7 @@ def read(path: Path) -> Evidence:
     try:
         found = json.loads(path.read_bytes())
         return evidences.from_json(found["evidence"])
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+    except (OSError, ValueError, KeyError, TypeError, InvalidInput) as problem:
         raise InvalidInput(
             f"{path}: can't be read ({problem}); 'ringfence resume {path.parent}' makes it again"
         ) from None

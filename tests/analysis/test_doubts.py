@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 import pytest
 
-from ringfence.constraints.linear import parse_inequality
-from ringfence.objects import Feature, Trajectory
-from ringfence.runs.doubts import doubts
-
-SPEED = (Feature("speed", "m/s"),)
-FINE = {
-    "learner_reward_mean": 104.0,
-    "expert_reward_mean": 100.0,
-    "learner_cost_mean": 12.0,
-    "delta_mean": 10.0,
-    "learner_length_mean": 100.0,
-}
-
-
-def drive(*speeds: float) -> Trajectory:
-    n = len(speeds)
-    phi = np.array(speeds)[:, None]
-    return Trajectory(np.zeros((n + 1, 1)), np.zeros((n, 1)), np.ones(n), phi, terminated=False)
-
-
-SHOWN = [drive(0.2, 0.8, 1.19), drive(0.3, 0.9, 1.2)]
+from played_games import ROW, chosen, played, records, solution
+from ringfence.analysis.doubts import doubts
 
 
 def of(limit: float = 1.2, rewarding: bool = True, **changes: float) -> list[str]:
-    return doubts(FINE | changes, rewarding, parse_inequality(f"speed <= {limit}", SPEED), SHOWN)
+    game = played(
+        records=records([limit], [solution(1.0)]),
+        rows=[ROW | changes],
+        chosen=chosen(1, 1, rewarding),
+    )
+    return doubts(game)
 
 
 def test_a_game_that_went_well_has_none() -> None:
@@ -48,7 +35,7 @@ def test_a_game_that_went_well_has_none() -> None:
         ({"limit": 1.763}, "no demonstrated step comes near the constraint"),
     ],
 )
-def test_what_speaks_against_it_is_said(given: dict, words: str) -> None:
+def test_what_speaks_against_it_is_said(given: dict[str, Any], words: str) -> None:
     (only,) = of(**given)
     assert words in only
 
@@ -56,3 +43,9 @@ def test_what_speaks_against_it_is_said(given: dict, words: str) -> None:
 def test_rewards_may_be_negative() -> None:
     assert of(learner_reward_mean=-90.0, expert_reward_mean=-100.0) == []
     assert len(of(learner_reward_mean=-60.0, expert_reward_mean=-100.0)) == 1
+
+
+def test_only_the_selected_iterate_is_doubted() -> None:
+    bad, rounds = ROW | {"learner_cost_mean": 99.0}, records([1.2] * 3, [solution(1.0)] * 3)
+    assert doubts(played(2, records=rounds, rows=[bad, ROW, bad])) == []
+    assert len(doubts(played(3, records=rounds, rows=[ROW, ROW, bad]))) == 1
