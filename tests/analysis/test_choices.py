@@ -47,7 +47,7 @@ def test_the_truths_choice_is_selections_rule_with_the_true_violation() -> None:
         row(3, 7.0, 0.9, 0.1),
         row(4, 3.0, 0.0, 0),
     ]
-    assert choices(rows, chosen(1, *rewards))["truth"]["i"] == 3
+    assert choices(rows, chosen(1, 9.0, 6.0, 7.0, 3.0))["truth"]["i"] == 3
 
 
 def test_without_a_truth_there_is_no_such_choice() -> None:
