@@ -243,6 +243,10 @@ def changed(run: Run, forbids: bool) -> Labels:
     return replace(run.labels, forbidden=forbidden, relation=relation)
 
 
+def test_the_run_s_own_remark_is_among_them(labels: Labels) -> None:
+    assert "could be beaten" in evidence.relation_words(labels)[-1]
+
+
 def test_contradictions_and_choices_are_listed(run: Run) -> None:
     assert "A contradiction" in " ".join(evidence.relation_words(changed(run, True)))
     assert "forbids no cell" in evidence.relation_words(changed(run, False))[0]

@@ -42,7 +42,8 @@ class Labels:
     """The evidence of a run, its labels by cell, and the selected constraint against them.
 
     forbidden: the cells that the selected constraint forbids, in the map's shape; wishes: the
-    demonstrations worth asking for, in words, None where the run did not look for any.
+    demonstrations worth asking for, in words, None where the run did not look for any; remarks:
+    what the run itself found about groups that a policy under the constraint could beat.
     """
 
     evidence: Evidence
@@ -50,6 +51,7 @@ class Labels:
     forbidden: Bools
     relation: Relation
     wishes: tuple[str, ...] | None
+    remarks: tuple[str, ...]
 
     def count(self, kind: str) -> int:
         return self.evidence.counts()[kind]
@@ -71,6 +73,7 @@ def make_labels(document: Mapping[str, Any], forbidden: Bools) -> Labels:
             forbidden=forbidden,
             relation=evidences.relate(evidence, forbidden.ravel()),
             wishes=_wishes(document, evidence),
+            remarks=_remarks(document),
         )
     except (InvalidInput, KeyError, TypeError, ValueError, IndexError) as problem:
         cause = f"no entry {problem}" if isinstance(problem, KeyError) else str(problem)
@@ -113,3 +116,9 @@ def _wishes(document: Mapping[str, Any], evidence: Evidence) -> tuple[str, ...] 
             (str(wish["task"]), cells), f"{words}, through {cells}." if cells else words
         )
     return tuple(best.values())[:SUGGESTED]
+
+
+def _remarks(document: Mapping[str, Any]) -> tuple[str, ...]:
+    relation = document.get("relation")
+    sentences = relation.get("sentences", ()) if isinstance(relation, dict) else ()
+    return tuple(text for text in map(str, sentences) if "could be beaten" in text)

@@ -82,7 +82,7 @@ def relation_words(labels: Labels) -> list[str]:
         said.append(f"It leaves {count} unexplained: no cell of theirs is forbidden.")
     elif labels.evidence.conflicts:
         said.append("It explains every known conflict: in each, at least one cell is forbidden.")
-    return said
+    return [*said, *labels.remarks]
 
 
 def standing_words(labels: Labels) -> list[str]:
