@@ -36,9 +36,18 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
     def _get_help_string(self, action: argparse.Action) -> str:
         text = action.help or ""
-        if action.default in (None, False, argparse.SUPPRESS, []) or not action.option_strings:
+        if not action.option_strings or not has_default(action):
             return text
         return f"{text} (default: %(default)s)"
+
+
+def has_default(action: argparse.Action) -> bool:
+    """Is there one to show? 0 is one."""
+    return not (
+        action.default is None
+        or action.default is False
+        or action.default in ([], argparse.SUPPRESS)
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

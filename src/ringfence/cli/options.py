@@ -15,7 +15,8 @@ OPTIONS: dict[str, tuple[str, Any, str]] = {
     "iterations": ("game.iterations", int, "at most this many"),
     "solver": ("solver.kind", str, "the policy player: soft, lp, lagrangian, planner or ppo"),
     "steps": ("solver.env_steps", int, "environment steps of a training"),
-    "truth": ("world.truth", str, "continuous worlds: an inequality, for the report only"),
-    "horizon": ("world.horizon", int, "maps: steps of an episode"),
+    "truth": ("world.truth", str, "continuous worlds: an inequality that made experts keep and "
+              "reports compare with; nothing learns from it"),
+    "horizon": ("world.horizon", int, "maps, gym: steps of an episode"),
     "slip": ("world.slip", float, "maps: the chance of a random move"),
 }  # fmt: skip

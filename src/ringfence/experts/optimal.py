@@ -35,14 +35,14 @@ CHOICE = {"train": 2, "heldout": 3}
 
 @dataclass(frozen=True)
 class ExpertConfig:
-    """How demonstrators behave, and how many paths they leave from each start of each task.
+    """How demonstrators behave, and how many paths they leave. The first paths of a larger set are
+    a smaller set's, unless some are contaminated: these are drawn from among them all.
 
-    kind: "soft" is random among equals (entropy-regularised at `temperature`, in units of
-    reward), "deterministic" takes the first of them. delta: the true cost an episode may have; a
-    world with slip can't be walked at 0. noise: the chance that a step's action is uniformly
-    random. contaminated: the share of paths, rounded to whole paths per start, whose maker
-    ignored the constraint. The first paths of a larger set are a smaller set's, unless it is
-    contaminated: which paths are is drawn from among them all.
+    paths: to learn from, of each task and start; heldout: the same, held out; temperature: of
+    "soft", in units of reward; kind: "soft" is random among equals, "deterministic" takes the first
+    of them; delta: the true cost an episode may have (a world with slip can't be walked at 0); noise: the
+    chance that a step's action is uniformly random; contaminated: the share of paths, rounded to
+    whole paths per start, whose maker ignored the constraint; seed: of their randomness.
     """
 
     paths: int = 10

@@ -20,7 +20,10 @@ from ringfence.worlds.sim.floor import ARRIVED, OUTCOMES, MazeTask
 
 @dataclass(frozen=True)
 class Config:
-    """How many episodes each expert walks from each start, to train on and held out."""
+    """How many episodes each expert walks.
+
+    paths: to learn from, from each start; heldout: the same, held out; seed: of their randomness.
+    """
 
     paths: int = 10
     heldout: int = 1

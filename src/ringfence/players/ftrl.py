@@ -16,7 +16,10 @@ from ringfence.players.base import Ground, History, payoff_gradient
 
 @dataclass(frozen=True)
 class Config:
-    """restricted: only constraints under which the experts are safe (Algorithm 3)."""
+    """The theory's player, for tables and linear classes: its regret has a bound.
+
+    restricted: only constraints under which the experts are safe (Algorithm 3).
+    """
 
     kind: Literal["ftrl"] = "ftrl"
     restricted: bool = True

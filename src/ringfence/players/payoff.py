@@ -23,7 +23,10 @@ from ringfence.players.search import best_within
 
 @dataclass(frozen=True)
 class Config:
-    """expert_budget: the cost that an expert's episode may have had under the constraint."""
+    """For inequalities with ?: of those that leave experts a budget, the costliest for learners.
+
+    expert_budget: the cost that an expert's episode may have had under the constraint.
+    """
 
     kind: Literal["payoff"] = "payoff"
     expert_budget: float = 0.0

@@ -46,10 +46,11 @@ class NetworkFit:
 
 @dataclass(frozen=True)
 class Config:
-    """restricted: only constraints under which the experts are safe (Algorithm 3).
+    """The paper's practical player: least squares to labels +1 (learner) and -1 (expert).
 
-    weighted: the learners' data weighted by their multipliers. tolerance: what an expert's episode
-    may cost under a network (None: 0 in the multi-task game, no bound else).
+    restricted: only constraints under which the experts are safe (Algorithm 3); weighted: the
+    learners' data weighted by their multipliers; tolerance: what an expert's episode may cost under
+    a network (None: 0 in the multi-task game, no bound else); network: how one is fitted.
     """
 
     kind: Literal["regression"] = "regression"

@@ -82,8 +82,11 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Config:
-    """multiplier: moved by gradient ascent (the paper's classical one) or by a PID controller;
-    steps: policies that are planned and mixed."""
+    """Finite worlds, by Algorithm 1: policies planned under a multiplier that follows their cost.
+
+    multiplier: moved by gradient ascent (the paper's classical one) or by a PID controller; steps:
+    policies that are planned and mixed.
+    """
 
     kind: Literal["lagrangian"] = "lagrangian"
     multiplier: Literal["gradient", "pid"] = "gradient"

@@ -74,7 +74,7 @@ class LPSolution:
 
 @dataclass(frozen=True)
 class Config:
-    """The plain linear program has no settings."""
+    """Finite worlds, as a linear program: exact, without settings."""
 
     kind: Literal["lp"] = "lp"
 

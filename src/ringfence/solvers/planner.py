@@ -83,7 +83,10 @@ LEARNER, EXPERT, HELD_OUT, ALONE = 0, 1, 2, 4
 
 @dataclass(frozen=True)
 class Config:
-    """episodes: walked from each start."""
+    """The Ant's maze: shortest ways around the cells that a constraint flags.
+
+    episodes: walked from each start.
+    """
 
     kind: Literal["planner"] = "planner"
     episodes: int = 10

@@ -50,7 +50,7 @@ SCALE_SHARE = 0.05
 
 @dataclass(frozen=True)
 class PPOConfig:
-    """The paper's settings, except where a comment says why not."""
+    """Continuous worlds: PPO against a multiplier on the cost. The paper's settings, or why not."""
 
     env_steps: int = 1_000_000  # of a training
     learning_rate: float = 3e-4  # of Adam

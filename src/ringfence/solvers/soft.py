@@ -32,7 +32,10 @@ DISCOUNTED_SWEEPS = 100_000
 
 @dataclass(frozen=True)
 class Config:
-    """temperature: of the entropy bonus, in units of reward; 0 is the plain maximum."""
+    """Finite worlds, entropy-regularised: random among equals.
+
+    temperature: of the entropy bonus, in units of reward; 0 is the plain maximum.
+    """
 
     kind: Literal["soft"] = "soft"
     temperature: float = 0.05

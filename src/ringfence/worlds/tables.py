@@ -43,9 +43,10 @@ class Config:
 
     name: in reports; make: "module:function" that returns a world of `table_world`, in the place of
     all else; transition: P[s][a] as [[next state, probability], ..]; tasks: rewards and starts;
-    horizon: steps of an episode, or instead discount: below 1; states: their names; features:
-    units by name (empty: the state's number); values: of the features, values[s] = [..];
-    forbidden: states, where the truth is known (for reports and for making demonstrations).
+    horizon: steps of an episode (None: there is a discount); discount: below 1, in the place of a
+    horizon; states: their names; features: units by name (empty: the state's number); values: of
+    the features, values[s] = [..]; forbidden: states, where the truth is known (for reports and for
+    making demonstrations).
     """
 
     kind: Literal["tables"] = "tables"
