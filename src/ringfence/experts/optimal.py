@@ -40,9 +40,9 @@ class ExpertConfig:
 
     paths: to learn from, of each task and start; heldout: the same, held out; temperature: of
     "soft", in units of reward; kind: "soft" is random among equals, "deterministic" takes the first
-    of them; delta: the true cost an episode may have (a world with slip can't be walked at 0); noise: the
-    chance that a step's action is uniformly random; contaminated: the share of paths, rounded to
-    whole paths per start, whose maker ignored the constraint; seed: of their randomness.
+    of them; delta: the true cost an episode may have (a world with slip can't be walked at 0);
+    noise: the chance that a step's action is uniformly random; contaminated: the share of paths,
+    rounded to whole paths per start, whose maker ignored the constraint; seed: of their randomness.
     """
 
     paths: int = 10

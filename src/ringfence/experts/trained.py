@@ -31,10 +31,10 @@ MOST_TRIES, FIRST_TRIES = 100, 30
 class Config:
     """How a demonstrator came about.
 
-    delta: the limit on an episode's true cost; noise: the standard deviation of Gaussian noise
-    on every action, in units of the action box; paths: episodes of each task to learn from;
-    heldout: the same, held out; keep_saturated: keep only episodes whose mean true raw value lies
-    at most this far below 0, as the published code does (None: keep all); seed: of their randomness.
+    delta: the limit on an episode's true cost; noise: the standard deviation of Gaussian noise on
+    every action, in units of the action box; paths: episodes of each task to learn from; heldout:
+    the same, held out; keep_saturated: keep only episodes whose mean true raw value lies at most
+    this far below 0, as the published code does (None: keep all); seed: of their randomness.
     """
 
     delta: float = 20.0
