@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.selection import Selection, choose
+from ringfence.selection import REWARD_TOLERANCE, Selection, choose
 
 COMPARED = (
     "constraint_error",
@@ -29,7 +29,8 @@ def choices(rows: Sequence[Row], chosen: Selection) -> dict[str, Any]:
     }
     if all(row["learner_true_cost_mean"] is not None for row in rows):
         gap = [row["learner_true_cost_mean"] - row["expert_true_cost_mean"] for row in rows]
-        enough = chosen.expert_reward - chosen.expert_reward_se
+        slack = REWARD_TOLERANCE * max(1.0, abs(chosen.expert_reward))
+        enough = chosen.expert_reward - chosen.expert_reward_se - slack
         eligible = [n for n in range(len(rows)) if chosen.reward[n] >= enough]
         table["truth"] = _choice(rows[choose(eligible, gap, chosen.reward)])
     return table

@@ -54,8 +54,8 @@ class LinearConstraint:
             return f"0 <= {self.offset:.4g}"
         first = ("-" if terms[0][0] < 0 else "") + terms[0][1]
         rest = "".join((" - " if w < 0 else " + ") + term for w, term in terms[1:])
-        unit = f" {self.features[0].unit}" if len(self.features) == 1 else ""
-        return f"{first}{rest} <= {self.offset:.4g}{unit}"
+        unit = self.features[0].unit if len(self.features) == 1 else "1"
+        return f"{first}{rest} <= {self.offset:.4g}" + (f" {unit}" if unit != "1" else "")
 
     def inequality(self) -> str:
         """All digits, for `parse_inequality` to read this constraint again."""

@@ -121,9 +121,7 @@ def environments(tasks: Sequence[Task], findings: list[Finding]) -> bool:
         word = "the same seed and actions give different steps: not deterministic"
         findings.append(Finding("note", "environment", word))
     elif len(tasks) > 1:
-        shared_dynamics(tasks, tried)
-        word = f"{len(tasks)} tasks take the same steps from the same seed and actions"
-        findings.append(Finding("ok", "dynamics", word))
+        findings.append(shared_dynamics(tasks, tried))
     return same
 
 
@@ -136,16 +134,26 @@ def _names(task: Task) -> str:
     return ", ".join(f"{f.name} ({f.unit})" for f in task.features)
 
 
-def shared_dynamics(tasks: Sequence[Task], tried: Sequence[Replay]) -> None:
-    """Tasks of one world differ in their rewards only."""
+def shared_dynamics(tasks: Sequence[Task], tried: Sequence[Replay]) -> Finding:
+    """Do tasks give the same answer to the same state and action? They may differ in reward, in
+    their goal (also inside the observation) and in where they start."""
+    apart = []
     for task, own in zip(tasks[1:], tried[1:], strict=True):
         at = first_difference(own.observations, tried[0].observations)
-        if at is not None:
+        if at == 0:  # another start, or another goal in the observation: nothing can be compared
+            apart.append(task.name)
+        elif at is not None:
             raise InvalidInput(
                 f"tasks {tasks[0].name!r} and {task.name!r} don't share their dynamics: from the "
-                f"same seed and actions observation {at} differs; a shared constraint needs one "
-                "world, so let tasks differ in their rewards only"
+                f"same start and actions observation {at} differs; a shared constraint needs one "
+                "world, so let tasks differ in reward, goal and start only"
             )
+    if apart:
+        names = ", ".join(map(repr, apart))
+        word = f"not tested: {names} begin(s) with another observation than {tasks[0].name!r}"
+        return Finding("note", "dynamics", word)
+    word = f"{len(tasks)} tasks take the same steps from the same seed and actions"
+    return Finding("ok", "dynamics", word)
 
 
 # The demonstrations ------------------------------------------------------------------------------
