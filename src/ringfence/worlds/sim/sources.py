@@ -73,11 +73,10 @@ class FeatureReader:
         else:
             phi = np.zeros(shape)
             for i, (name, place) in enumerate(self.places):
-                value = self._value(name, place, after, info, rows)
                 try:
-                    phi[:, i] = value
+                    phi[:, i] = self._value(name, place, after, info, rows)
                 except (TypeError, ValueError):
-                    raise self._no_number(name, value) from None
+                    raise self._no_number(name, info.get(str(place), after)) from None
         finite = np.isfinite(phi[rows]).all(axis=0)
         if not finite.all():
             name = self.features[int(np.argmin(finite))].name
