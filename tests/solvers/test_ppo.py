@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from line_task import Line, line_problem
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Feature, Problem
 from ringfence.solvers import ppo
 from ringfence.solvers.ppo import PPO, Multiplier, PPOConfig, next_multiplier
 from ringfence.worlds.ant import AntTask
-from ringfence.worlds.sim.rollouts import CollectorSpec, LocalCollector, Step
 
 SMALL = PPOConfig(
     env_steps=1024,
@@ -23,78 +23,6 @@ SMALL = PPOConfig(
     evaluation_episodes=2,
     checkpoint_every=1,
 )
-
-
-# A point on a line, for what needs no Ant: reward is its speed, features are (x, speed).
-
-
-@dataclass(frozen=True)
-class Line:
-    """Speed = action; `poison` makes one quantity NaN at a step; episodes may be cut early."""
-
-    poison: str = ""
-    poison_step: int = 20
-    cut_every: int = 0
-    features: tuple[Feature, ...] = (Feature("x", "m"), Feature("speed", "m/s"))
-    horizon: int = 50
-    observation_dim: int = 2
-    name: str = "line"
-
-    @property
-    def action_low(self):
-        return -np.ones(1)
-
-    @property
-    def action_high(self):
-        return np.ones(1)
-
-    def collector(self, spec: CollectorSpec):
-        return LocalCollector(self, LineSimulator(self, spec.copies), spec)
-
-
-class LineSimulator:
-    def __init__(self, task: Line, copies: int) -> None:
-        self.copies, self._task = copies, task
-        self._x, self._clock = np.zeros(copies), 0
-
-    def reset(self, which, rngs):
-        self._x[which] = [0.1 * r.standard_normal() for r in rngs]
-        return self._observe()
-
-    def place(self, which, states):
-        self._x[which] = states[:, 0]
-        return self._observe()
-
-    def step(self, actions):
-        self._clock += 1
-        self._x += 0.1 * actions[:, 0]
-        reward, features = actions[:, 0].copy(), np.column_stack([self._x, actions[:, 0]])
-        observation, poison = self._observe(), self._task.poison
-        if self._clock == self._task.poison_step:
-            {"observation": observation, "reward": reward, "feature": features}.get(
-                poison, np.empty(1)
-            )[0] = np.nan
-        cut, every = np.zeros(self.copies, np.bool_), self._task.cut_every
-        cut[:] = every > 0 and self._clock % every == 0
-        return Step(observation, reward, features, np.abs(self._x) > 100, cut)
-
-    def save(self):
-        return {"x": self._x.copy(), "clock": np.array([float(self._clock)])}
-
-    def restore(self, saved):
-        self._x, self._clock = saved["x"].copy(), int(saved["clock"][0])
-        return self._observe()
-
-    def close(self):
-        pass
-
-    def _observe(self):
-        return np.column_stack([self._x, np.ones(self.copies)])
-
-
-def line_problem(delta: float = 5.0, **task) -> Problem:
-    line = Line(**task)
-    return Problem(line, parse_inequality("speed <= 0.3", line.features), delta, None, (0,))
 
 
 def ant_problem(threads: int = 2, seed: int = 0) -> Problem:
@@ -343,23 +271,3 @@ def test_the_multiplier_rests_for_a_while():
 def test_nothing_that_broke_its_limit_is_kept():
     result = PPO(replace(SMALL, keep_best=True, stop_window=2)).train(line_problem(delta=0.0))
     assert result.handed_out == len(result.records)
-
-
-def test_episodes_can_start_at_demonstrated_states():
-    spec = CollectorSpec(8, lambda p: p[:, 1], (0,), starts=np.array([[7.0]]), start_share=0.5)
-    collector = Line().collector(spec)
-    chunk = collector.collect(ppo.first_learner(line_problem(), Line(), SMALL).policy(), 4, 0)
-    at_seven = chunk.inputs[0, :, 0] == 7.0
-    assert 0 < at_seven.sum() < 8
-
-
-def test_truncated_episodes_are_bootstrapped_and_counted_once():
-    collector = Line().collector(CollectorSpec(4, lambda p: p[:, 1], (0,)))
-    policy = ppo.first_learner(line_problem(), Line(), SMALL).policy()
-    chunk = collector.collect(policy, 100, 0)
-    assert chunk.truncated.sum() == len(chunk.final_at) == len(chunk.lengths) == 8
-    # the first episodes are cut early, spread over the horizon
-    assert sorted(chunk.lengths) == [13, 25, 38, 50, 50, 50, 50, 50]
-    t, n = chunk.final_at[0]
-    assert chunk.inputs[t + 1, n, -1] == 0  # the augmentation is 0 at a start
-    assert chunk.final_inputs[0, -1] == chunk.features[t, n, 1]
