@@ -8,7 +8,7 @@ import pytest
 
 import ringfence as rf
 from ringfence.errors import InvalidInput
-from ringfence.given import describe, name_of, task_demos
+from ringfence.given import another, describe, name_of, task_demos
 from ringfence.worlds.tables import TableWorld
 
 
@@ -55,3 +55,17 @@ def test_a_function_without_a_name_makes_a_task_that_has_one() -> None:
     assert made is not None
     assert [task.name for task in made.tasks] == ["task"]
     assert name_of(lambda: None) is None
+
+
+def test_another_function_is_a_new_task_with_the_worlds_features() -> None:
+    _, made = describe(lambda: gymnasium.make("Pendulum-v1"), {"spin:rad/s": 2}, 20)
+    assert made is not None
+
+    def wobble() -> gymnasium.Env:
+        return gymnasium.make("Pendulum-v1", g=5.0)
+
+    _, world = another(made, wobble)
+    (task,) = world.tasks
+    assert (task.name, task.features, task.horizon) == ("wobble", made.features, 20)
+    with pytest.raises(InvalidInput, match="describe the task by its entries"):
+        another(corridor(), wobble)

@@ -27,7 +27,7 @@ from ringfence.constraints import saved as saved_constraints
 from ringfence.constraints.saved import SavedConstraint
 from ringfence.demos import dataset
 from ringfence.errors import InvalidInput
-from ringfence.given import as_demonstrations, describe, world_document
+from ringfence.given import another, as_demonstrations, describe, world_document
 from ringfence.objects import Constraint, Demonstrations, Finding, NotHere
 from ringfence.runs import check as checks
 from ringfence.runs import config as configs
@@ -383,7 +383,8 @@ def transfer(
     """A task under a learned constraint.
 
     task: a new one: {"goal": (2, 7), "start": (9, 3)} on maps, a world's description of it
-    elsewhere; "FILE.toml" or "FILE.toml:NAME"; or the name of one of the run's own, whose policy is
+    elsewhere; a function that makes a Gymnasium environment, for which the world's features are
+    read; "FILE.toml" or "FILE.toml:NAME"; or the name of one of the run's own, whose policy is
     trained on (None: its only one). unknown: "avoid" keeps to cells that demonstrations showed to
     be allowed, "allow" uses any not forbidden (None: avoid, where cells are known). clearance: to
     be kept from the constraint. steps: of the training (0: the policy is only told of the
@@ -399,7 +400,10 @@ def transfer(
     else:
         config = configs.read(run / "config.toml")
         settings, own = config.world, asdict(config.solver)
-        if isinstance(task, Mapping):
+        if callable(task):
+            settings, made = another(made or make_world(settings), task)
+            table, solver_table = single.TaskTable(), own
+        elif isinstance(task, Mapping):
             table = single.TaskTable(spec=_plain(task))
             solver_table = own
         else:
@@ -531,16 +535,16 @@ def make_demonstrations(
 
 
 def evaluate(
-    constraint: str | Path,
+    constraint: str | Path | Learned | SavedConstraint,
     world: Worldly = None,
     demonstrations: Shown = None,
     *,
     features: Any = None,
     solver: Mapping[str, Any] | None = None,
 ) -> Document:
-    """A constraint (a run, a saved one's folder, an inequality) against the world's truth, where it
-    is known, and against demonstrations: {"constraint", "delta", "truth", "demonstrations",
-    "not_here"}."""
+    """A constraint (a run, a saved one or its folder, an inequality) against the world's truth,
+    where it is known, and against demonstrations: {"constraint", "delta", "truth",
+    "demonstrations", "not_here"}."""
     from ringfence.runs import evaluate as evaluation
 
     settings = home = None
@@ -548,7 +552,13 @@ def evaluate(
         document, made = world_document(world, features, None)
         settings = configs.tagged("world", "world", document["world"])
         home = made or make_world(settings)
-        c, delta = single.read_constraint(str(constraint), home, document["world"].get("truth", ""))
+    constraint = constraint.folder if isinstance(constraint, Learned) else constraint
+    if isinstance(constraint, SavedConstraint):
+        c, delta = constraint.constraint, constraint.delta
+        if home is not None:
+            single.require_fit(c, home, "constraint")
+    elif home is not None:
+        c, delta = single.read_constraint(str(constraint), home, getattr(settings, "truth", ""))
     elif Path(constraint).is_dir():
         saved = saved_constraints.load(single.saved_folder(Path(constraint)))
         c, delta = saved.constraint, saved.delta

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ringfence.runs import config as configs
 from ringfence.runs.config import Config, build
 from ringfence.runs.gather import Logged, complete, split
 from ringfence.worlds.base import World
+from ringfence.worlds.continuous import ContinuousWorld
 from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.gym import FeatureConfig, GymTask
 from ringfence.worlds.named import find
@@ -77,6 +78,23 @@ def describe_makers(
     made = environments(functions, [Feature(f.name, f.unit) for f in known], sources, steps)
     text = f"functions that make environments: {', '.join(makers)}"
     return {"world": {"kind": "python", "description": text}}, made
+
+
+def another(world: World, maker: Callable[..., Any]) -> tuple[Any, World]:
+    """The settings and the world of a new task: another function that makes an environment."""
+    from ringfence.worlds.python import Config as Objects
+
+    first = world.tasks[0]
+    if not isinstance(first, GymTask) or not isinstance(world, ContinuousWorld):
+        raise InvalidInput(
+            f"a function makes a new task of Gymnasium environments; {world.name} has none: "
+            "describe the task by its entries"
+        )
+    name = getattr(maker, "__name__", "")
+    name = name if name.isidentifier() else "new task"
+    task = replace(first, env=name, label=name, maker=maker, kwargs={}, reward=None, wrapper=None)
+    text = f"a function that makes an environment: {name}"
+    return Objects(text), replace(world, tasks=(task,))
 
 
 def _found(name: str) -> Callable[..., Any]:

@@ -161,6 +161,7 @@ def extend(run: Path, iterations: int) -> None:
     """
     config, done = configs.read(run / "config.toml"), run / "summary.json"
     had = config.game.iterations
+    make_world(config.world)  # refuses one that nothing can make again
     if done.is_file() and read_json(done)["outcome"] != "constraint":
         raise InvalidInput(f"{run}: no constraint was needed, so there is no game to play on")
     if iterations <= had:

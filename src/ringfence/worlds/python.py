@@ -42,7 +42,8 @@ def environments(
 
     def no_other(spec: Mapping[str, Any]) -> ContinuousTask:
         raise InvalidInput(
-            "a new task of environments in Python is another function that makes one"
+            "a new task of environments in Python is another function that makes one: "
+            "ringfence.transfer(learned, make_other)"
         )
 
     tasks = tuple(
