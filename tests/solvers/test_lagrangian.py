@@ -17,10 +17,12 @@ from ringfence.solvers.lagrangian import (
     GRADIENT,
     PID,
     STEPS,
+    Config,
     Gains,
     LagrangianSolver,
     best_response,
     crl,
+    make,
     scaled,
 )
 from ringfence.solvers.lp import LPSolution, OccupancyLP
@@ -232,3 +234,9 @@ def test_a_task_that_is_not_finite_is_refused() -> None:
     walls = TableConstraint(FEATURES, np.zeros((1, 1)))
     with pytest.raises(InvalidInput, match="elsewhere"):
         LagrangianSolver()(Problem(Elsewhere(), walls, 0.0, None, ()))
+
+
+def test_the_settings_choose_the_multipliers_step() -> None:
+    for kind, gains in (("gradient", GRADIENT), ("pid", PID)):
+        solver = make(Config(multiplier=kind, steps=7)).solve
+        assert (solver.gains, solver.steps) == (gains, 7)

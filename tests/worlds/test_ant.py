@@ -6,7 +6,8 @@ import pytest
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Trajectory
-from ringfence.worlds.ant import AntSimulator, AntTask
+from ringfence.worlds.ant import AntSimulator, AntTask, Config, make
+from ringfence.worlds.continuous import TaskConfig
 
 
 def start(copies: int, threads: int = 2, direction: tuple[float, float] = (1.0, 0.0)):
@@ -106,3 +107,35 @@ def test_episodes_can_start_at_states_of_a_trajectory():
 def test_a_direction_that_is_not_a_unit_vector_is_refused():
     with pytest.raises(InvalidInput, match="length 1"):
         AntTask(direction=(1.0, 1.0))
+
+
+# As a kind of world
+
+
+def test_tasks_of_the_ant_differ_in_direction() -> None:
+    world = make(Config(steps=40, tasks=(
+        TaskConfig("east"), TaskConfig("north", {"direction": [0, 1]}),
+    )))  # fmt: skip
+    assert [task.direction for task in world.tasks] == [(1.0, 0.0), (0.0, 1.0)]
+    assert [task.horizon for task in world.tasks] == [40, 40]
+    assert make(Config()).tasks == (AntTask(),)
+    assert world.new_task({"kwargs": {"direction": [0, -1]}}).direction == (0.0, -1.0)
+
+
+def test_the_whole_state_may_be_features() -> None:
+    (task,) = make(Config(full_state=True)).tasks
+    assert len(task.features) == 3 + task.observation_dim
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        TaskConfig("t", {"speed": 1}),
+        TaskConfig("t", reward="m:f"),
+        TaskConfig("t", wrapper="m:f"),
+        TaskConfig("t", {"direction": [1, 0, 0]}),
+    ],
+)
+def test_nothing_else_can_differ(task: TaskConfig) -> None:
+    with pytest.raises(InvalidInput, match="differ in kwargs"):
+        make(Config(tasks=(task,)))

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from ringfence.constraints.table import TableConstraint
 from ringfence.errors import InvalidInput
 from ringfence.worlds.finite import behaviour, occupancy
-from ringfence.worlds.grid import MAZE, maze, random_map, read_map, safe_distances, scaled_maze
+from ringfence.worlds.grid import (
+    MAZE,
+    make,
+    map_config,
+    maze,
+    random_map,
+    read_map,
+    safe_distances,
+    scaled_maze,
+)
 
 
 def test_maze_is_the_papers() -> None:
@@ -112,3 +125,80 @@ def test_bad_map_is_refused_with_line_and_cause(text: str, words: list[str]) -> 
 def test_bad_setting_is_refused(settings: dict, word: str) -> None:
     with pytest.raises(InvalidInput, match=word):
         read_map("S.0", **settings)
+
+
+# As a kind of world
+
+
+def test_the_settings_make_the_map_again() -> None:
+    for world in (maze(), read_map("S.#0\n....\n1..S", horizon=9, slip=0.1, reward="exp-distance")):
+        assert world.settings is not None
+        again = make(world.settings)
+        assert (again.starts, again.goals, again.name) == (world.starts, world.goals, world.name)
+        dynamics = ("horizon", "slip", "reward")
+        assert all(getattr(again, name) == getattr(world, name) for name in dynamics)
+        np.testing.assert_array_equal(again.truth.walls, world.truth.walls)
+    backwards = replace(maze(), goals=maze().goals[::-1])
+    assert backwards.settings is not None
+    assert make(backwards.settings).goals == backwards.goals
+
+
+def test_goals_that_no_map_can_order_have_no_settings() -> None:
+    eleven = read_map("S\n" + "G\n" * 11)
+    assert replace(eleven, goals=eleven.goals[::-1]).settings is None
+    assert eleven.settings is not None
+
+
+def test_cells_are_the_states_in_reading_order() -> None:
+    world = read_map("S.#0\n....", horizon=9)
+    cells = world.cells
+    assert cells.index(np.array([[0.0, 3.0], [1.0, 0.0]])).tolist() == [3, 4]
+    c = TableConstraint(world.features, np.eye(2, 4))
+    np.testing.assert_array_equal(cells.forbidden(c), np.eye(2, 4, dtype=bool))
+    np.testing.assert_array_equal(cells.walls, world.truth.walls)
+    assert read_map("S.0").cells.walls is None
+    assert cells.towards is not None
+    task = cells.towards((1, 1), [(1, 3)])
+    assert (task.name, int(task.mdp.start.argmax())) == ("goal (1,1)", 7)
+    assert cells.towards((1, 1), None).mdp.start[0] == 1
+
+
+def test_a_new_task_is_a_goal_and_a_start_on_the_map() -> None:
+    world = read_map("S.#0\n....", horizon=9)
+    task = world.new_task({"goal": [1, 1], "start": [1, 3]})
+    assert (task.name, int(task.mdp.start.argmax())) == ("goal (1,1)", 7)
+    with pytest.raises(InvalidInput, match=r"goal \(2, 0\): outside the map of 2 x 4 cells"):
+        world.new_task({"goal": (2, 0), "start": (0, 0)})
+    with pytest.raises(InvalidInput, match="'goal' is missing"):
+        world.new_task({"start": (0, 0)})
+
+
+def test_a_map_is_drawn_with_its_places() -> None:
+    assert read_map("S.#0\n....", horizon=9).views() == [
+        {
+            "kind": "map",
+            "columns": [0, 1],
+            "shape": [2, 4],
+            "starts": [[0, 0]],
+            "goals": [[0, 3]],
+            "walls": [[0, 0, 1, 0], [0, 0, 0, 0]],
+        }
+    ]
+    assert read_map("S.0").views()[0]["walls"] is None
+
+
+def test_a_word_names_the_maze_or_a_file(tmp_path: Path) -> None:
+    assert map_config("maze")["horizon"] == 30
+    file = tmp_path / "yard.txt"
+    file.write_text("S.#0\n....\n")
+    found = map_config(str(file), slip=0.1, horizon=None)
+    assert (found["name"], found["map"], found["slip"]) == ("yard", ["S.#0", "...."], 0.1)
+    assert found["horizon"] == read_map("S.#0\n....\n", slip=0.1).horizon
+    with pytest.raises(InvalidInput, match="no such map file; give 'maze'"):
+        map_config("mase")
+    file.write_bytes(b"S.\xff0")
+    with pytest.raises(InvalidInput, match="not a plain text map"):
+        map_config(str(file))
+    file.write_text("S..")
+    with pytest.raises(InvalidInput, match=r"yard.txt: "):
+        map_config(str(file))

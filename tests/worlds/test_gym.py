@@ -11,7 +11,9 @@ from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Feature, Problem
 from ringfence.solvers.ppo import PPO, PPOConfig
-from ringfence.worlds.gym import GymSimulator, GymTask
+from ringfence.worlds.continuous import TaskConfig
+from ringfence.worlds.gym import Config, FeatureConfig, GymSimulator, GymTask, make
+from ringfence.worlds.sim.replay import trial
 from ringfence.worlds.sim.rollouts import CollectorSpec
 
 
@@ -134,3 +136,58 @@ def test_an_error_in_the_reward_function_is_one_line():
     sim.reset(np.arange(2), [np.random.default_rng(i) for i in range(2)])
     with pytest.raises(SolverFailed, match=r"reward function of .* failed: IndexError"):
         sim.step(np.zeros((2, 1)))
+
+
+# As a kind of world
+
+
+def config(**changes):
+    return Config(**{"env": "own_cart:make_cart", "steps": 20,
+                     "features": (FeatureConfig("speed", "m/s"),), **changes})  # fmt: skip
+
+
+def test_features_come_from_info_columns_functions_or_the_whole_observation():
+    for change, names, sources in (
+        ({}, ["speed"], {"speed": "speed"}),
+        ({"features": (FeatureConfig("v", info="speed"),)}, ["v"], {"v": "speed"}),
+        ({"features": (FeatureConfig("v", column=0),)}, ["v"], {"v": 0}),
+        ({"feature_function": "own_cart:square"}, ["speed"], {}),
+        ({"full_state": True}, ["speed", "obs_0"], {"speed": "speed", "obs_0": 0}),
+        ({"full_state": True, "features": ()}, ["obs_0"], {"obs_0": 0}),
+    ):
+        (task,) = make(config(**change)).tasks
+        assert [f.name for f in task.features] == names
+        assert task.sources == sources
+
+
+def test_tasks_have_their_own_arguments_rewards_and_wrappers():
+    world = make(config(kwargs={"pay": 2.0}, tasks=(
+        TaskConfig("fast"),
+        TaskConfig("slow", reward="own_cart:slowly"),
+        TaskConfig("half", {"pay": 3.0}, wrapper="own_cart:half"),
+    )))  # fmt: skip
+    assert [task.name for task in world.tasks] == ["fast", "slow", "half"]
+    fast, slow, half = (trial(task) for task in world.tasks)
+    speed = fast.features[:, 0]
+    np.testing.assert_allclose(fast.rewards, 2 * speed)
+    np.testing.assert_allclose(slow.rewards, -speed, rtol=1e-6)
+    np.testing.assert_allclose(half.rewards, 1.5 * speed)
+    other = world.new_task({"kwargs": {"pay": 5.0}})
+    np.testing.assert_allclose(trial(other).rewards, 5 * speed)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": ()}, "declare at least one"),
+        ({"full_state": True, "feature_function": "own_cart:square"}, "don't go together"),
+        ({"feature_function": "own_cart:nothing"}, "can't find the function"),
+        ({"features": (FeatureConfig("v", info="a", column=0),)}, "info or column, not both"),
+        ({"features": (FeatureConfig("v", column=7),)}, "which has columns 0 to 0"),
+        ({"steps": -1}, "at least one step"),
+        ({"steps": None}, "no registered episode length"),
+    ],
+)
+def test_a_world_that_can_not_be_is_refused_when_it_is_made(changes, message):
+    with pytest.raises(InvalidInput, match=message):
+        make(config(**changes))
