@@ -18,10 +18,9 @@ import torch
 from stable_baselines3 import PPO
 
 import ringfence as rf
-from ringfence.objects import Feature, Trajectory
 
 UNSAID_LIMIT = 0.75
-SPEED = (Feature("speed", "m/s"),)
+SPEED = (rf.Feature("speed", "m/s"),)
 
 
 class Cart(gymnasium.Env):
@@ -54,7 +53,7 @@ class Penalty(gymnasium.Wrapper):
         return seen, float(reward) - self.weight * info["cost"], terminated, truncated, info
 
 
-def drive(target: float, rng: np.random.Generator) -> Trajectory:
+def drive(target: float, rng: np.random.Generator) -> rf.Trajectory:
     """An episode of someone who holds a speed, more or less."""
     env, speeds, actions = Cart(), [0.0], []
     env.reset()
@@ -62,7 +61,7 @@ def drive(target: float, rng: np.random.Generator) -> Trajectory:
         actions.append(np.clip([(target - speeds[-1]) / 0.2 - 0.3 * rng.random()], -1, 1))
         speeds.append(env.step(actions[-1])[-1]["speed"])
     seen = np.array(speeds)[:, None]
-    return Trajectory(seen, np.array(actions), seen[1:, 0], seen[1:], terminated=False)
+    return rf.Trajectory(seen, np.array(actions), seen[1:, 0], seen[1:], terminated=False)
 
 
 def learn_constraint() -> rf.MLPConstraint:

@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from ringfence.api import read_task
+from ringfence.runs.config import configure, make_world, read_user
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def test_a_file_describes_a_game_and_another_a_new_task_of_its_world() -> None:
+    game = configure(read_user(EXAMPLES / "half_cheetah.toml"))
+    settings, solver, _ = read_task(str(EXAMPLES / "half_cheetah_frugal.toml"))
+    assert make_world(settings).features == make_world(game.world).features
+    assert [task.name for task in make_world(settings).tasks] == ["frugal"]
+    assert solver["kind"] == game.solver.kind == "ppo"
 
 
 def test_sb3_violates_less_with_the_learned_cost_as_a_penalty() -> None:
