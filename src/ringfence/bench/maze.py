@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ringfence.constraints.family import make_family
 from ringfence.objects import Array, Trajectory, behaviour_of
-from ringfence.runs.maze_learn import RESTRICTED, make_player
-from ringfence.solvers.planner import LEARNER, best_moves, flag, plan
+from ringfence.players.base import ConstraintPlayer, Ground
+from ringfence.runs.config import make_player, tagged
+from ringfence.solvers.planner import LEARNER, best_moves, plan
 from ringfence.worlds.ant_maze import AntMaze
 from ringfence.worlds.grid import maze
 from ringfence.worlds.sim import ant_symmetry as symmetry
@@ -28,7 +30,7 @@ from ringfence.worlds.sim.ant_walk import (
     standing,
     walk_groups,
 )
-from ringfence.worlds.sim.floor import REACHED
+from ringfence.worlds.sim.floor import REACHED, flag
 
 Report = Callable[[str], None]
 
@@ -155,7 +157,7 @@ def walk_alone(env: Any, walk: Walk, horizon: int) -> int:
 
 def one_iteration(world: AntMaze, threads: int) -> dict[str, float]:
     """Seconds of each part, after a first fit that compiles."""
-    player = make_player(RESTRICTED, True, world, seed=0)
+    player = default_player(world)
     few = [behaviour_of([_straight(task.layout.centre(task.goal))]) for task in world.tasks]
     player.update(few, [few])
     marks = [time.perf_counter()]
@@ -173,6 +175,13 @@ def one_iteration(world: AntMaze, threads: int) -> dict[str, float]:
         "discretise": discretise_s,
         "iteration": marks[-1] - marks[0],
     }
+
+
+def default_player(world: AntMaze) -> ConstraintPlayer:
+    """The constraint player of a game on this world with its default settings."""
+    family = make_family("mlp", (), world.features, None, None)
+    ground = Ground(family, float(world.horizon), [], multi_task=True, N=1, seed=0)
+    return make_player(tagged("bench", "player", world.defaults({})["player"]), ground)
 
 
 def _straight(goal: Array) -> Trajectory:
