@@ -3,6 +3,7 @@
 
     python3 start.py quickstart    learn a constraint on the built-in maze, with pictures
     python3 start.py test          lint, types and tests
+    python3 start.py test -k word  only tests whose names have the word (any option of pytest)
 
 Anything else is handed to the `ringfence` command: `python3 start.py learn --help`.
 """
@@ -88,17 +89,20 @@ def call(command: list, **where: Path) -> int:
                 pass
 
 
+def checks(arguments: list) -> list:
+    """The commands of `test`: a part of the tests goes without the checks of all files."""
+    python = [BIN / "python", "-m"]
+    tests = [*python, "pytest", "--numprocesses", "auto", "--dist", "worksteal", *arguments]
+    if arguments:
+        return [tests]
+    lint = [*python, "ruff", "check"], [*python, "ruff", "format", "--check"]
+    return [*lint, [*python, "mypy"], tests]
+
+
 def test(arguments: list) -> int:
     """Everything that must hold before a change lands."""
     install_bullet()
-    python = [BIN / "python", "-m"]
-    checks = [
-        [*python, "ruff", "check"],
-        [*python, "ruff", "format", "--check"],
-        [*python, "mypy"],
-        [*python, "pytest", *arguments],
-    ]
-    for check in checks:
+    for check in checks(arguments):
         print("$", " ".join(map(str, check[2:])), flush=True)
         code = call(check, cwd=HERE)
         if code:

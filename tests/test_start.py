@@ -1,8 +1,9 @@
-"""start.py hands Ctrl-C on: whoever interrupts a run is told how to go on with it."""
+"""start.py hands Ctrl-C on, and words after `test` to pytest."""
 
 from __future__ import annotations
 
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -46,3 +47,11 @@ def test_an_interrupted_command_ends_in_its_own_words(way: str) -> None:
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     assert process.stdout.read() == "go on with\n"
     assert process.wait() == 130
+
+
+def test_words_after_test_go_to_pytest_alone() -> None:
+    checks = runpy.run_path(str(ROOT / "start.py"))["checks"]
+    assert [words[2] for words in checks([])] == ["ruff", "ruff", "mypy", "pytest"]
+    (only,) = checks(["-k", "word"])
+    assert only[2] == "pytest"
+    assert only[-2:] == ["-k", "word"]
