@@ -31,3 +31,13 @@ def test_every_option_of_every_command_has_a_meaning() -> None:
     options = [line for line in page.splitlines() if line.startswith("| `--")]
     assert len(options) > 60
     assert [line for line in options if line.split(" | ")[-1].strip(" |") == ""] == []
+
+
+def test_messages_name_options_that_there_are() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    options = {*re.findall(r"`(--[a-z-]+)", page), "--help"}
+    package = ROOT / "src" / "ringfence"
+    for path in package.rglob("*.py"):
+        if "report" not in path.relative_to(package).parts:  # there they are names of colours
+            named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", path.read_text()))
+            assert named <= options, path

@@ -114,7 +114,7 @@ def _failed(task: TaskDemos) -> Iterator[Finding]:
                 f"({returns[below].min():.6g} to {returns[below].max():.6g}) lie far "
                 f"below the others ({above.min():.6g} to {above.max():.6g}): failed attempts? A "
                 "player that goes by means takes them for the experts' way; drop them if they "
-                "failed (learn --drop-failed, in a file: drop_failed = true)",
+                "failed (--set demos.drop_failed=true)",
             )
 
 
