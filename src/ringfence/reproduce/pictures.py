@@ -47,7 +47,7 @@ def table_of(study: Study, name: str) -> Rows:
 def curves(study: Study, path: Path) -> None:
     """Learned parameters, reward and true value per iteration, over a variant's seeds."""
     (variant,) = study.variants
-    shown = played(study.summaries(variant))
+    shown = [{**s, "views": s["views"] or []} for s in played(study.summaries(variant))]
     if shown:
         run_figures.iterations_figure(shown, path)
 
