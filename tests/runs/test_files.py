@@ -1,0 +1,93 @@
+"""Atomic writes: whole or not at all, and on the disk before they have a name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringfence.errors import InvalidInput
+from ringfence.runs import files
+from ringfence.runs.files import read_json, remove_partials, write_file, write_folder, write_json
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "no space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", refuse)
+    return monkeypatch
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    path = tmp_path / "a.json"
+    write_file(path, b"old")
+    request.getfixturevalue("full_disk")
+    with pytest.raises(OSError, match=r"space.*a\.json"):
+        write_file(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_failed_folder_has_no_name(tmp_path: Path, full_disk: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OSError, match="space"):
+        write_folder(tmp_path / "c", {"x": b"1"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "in" / ".c.1.partial").mkdir(parents=True)
+    (tmp_path / "in" / ".c.1.partial" / "x").touch()
+    (tmp_path / ".a.json.partial").touch()
+    (tmp_path / "in" / "kept.json").touch()
+    remove_partials(tmp_path)
+    assert [str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")] == ["in", "in/kept.json"]
+
+
+def test_the_same_folder_is_left_alone_and_another_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    write_folder(folder, {"x": b"1"})
+    before = folder.stat().st_ino
+    write_folder(folder, {"x": b"1"})
+    assert folder.stat().st_ino == before
+    write_folder(folder, {"y": b"2"})
+    assert [p.name for p in folder.iterdir()] == ["y"]
+
+
+def test_a_name_is_given_to_what_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file and folder is synced before it is renamed, and the folder around it after."""
+    told: list[str] = []
+
+    def sync(descriptor: int) -> None:
+        told.append("sync " + Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+
+    def replace(old: Any, new: Any, rename: Any = os.replace) -> None:
+        told.append(f"name {Path(new).name}")
+        rename(old, new)
+
+    monkeypatch.setattr(files.os, "fsync", sync)
+    monkeypatch.setattr(files.os, "replace", replace)
+    write_file(tmp_path / "a.json", b"1")
+    assert told == ["sync .a.json.partial", "name a.json", f"sync {tmp_path.name}"]
+    told.clear()
+    write_folder(tmp_path / "c", {"x": b"1", "y": b"2"})
+    partial = f".c.{os.getpid()}.partial"
+    assert told == ["sync x", "sync y", f"sync {partial}", "name c", f"sync {tmp_path.name}"]
+
+
+def test_json_refuses_nan(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "a.json", {"x": float("nan")})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"3"])
+def test_a_document_that_is_none_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"a\.json: it can't be read .*delete it and resume"):
+        read_json(tmp_path / "a.json")
