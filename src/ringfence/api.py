@@ -29,9 +29,9 @@ from ringfence.demos import dataset
 from ringfence.errors import InvalidInput
 from ringfence.given import another, as_demonstrations, describe, world_document
 from ringfence.objects import Constraint, Demonstrations, Finding, NotHere
+from ringfence.runs import backend, driver, folder, single, training
 from ringfence.runs import check as checks
 from ringfence.runs import config as configs
-from ringfence.runs import driver, folder, single, training
 from ringfence.runs.config import Config, configure, make_world, merged
 from ringfence.runs.files import read_json
 from ringfence.worlds.base import World
@@ -240,13 +240,14 @@ def play(
     """Check, then play a game to its end."""
     if out is not None:
         folder.refuse_existing(Path(out))
+    backend.require_workers(workers)
     if workers > 1 and asked.config.world.kind == "python":
         make_world(asked.config.world)  # says why it can't
     examined = asked.examine()
     for finding in examined.findings:
         on_finding(finding)
     if examined.demos is None:
-        raise InvalidInput(examined.errors[0].message)
+        raise InvalidInput(examined.reason)
     temporary = None if out is not None else TemporaryDirectory(prefix="ringfence-")
     run = Path(temporary.name) / "run" if temporary is not None else Path(out or "")
     driver.create(run, asked.config, examined.demos, asked.world)

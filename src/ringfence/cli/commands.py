@@ -416,6 +416,7 @@ def report(options: Namespace) -> None:
 
 def reproduce(options: Namespace) -> None:
     from ringfence import reproduce as experiments
+    from ringfence.runs.backend import require_workers
     from ringfence.worlds.sim.warnings_once import warn_once
 
     warn_once()
@@ -434,11 +435,6 @@ def reproduce(options: Namespace) -> None:
         command=options.command_line,
         say=print,
     )
-
-
-def require_workers(workers: int) -> None:
-    if workers < 1:
-        raise InvalidInput(f"--workers must be at least 1, got {workers}")
 
 
 def bench(options: Namespace) -> None:

@@ -67,9 +67,13 @@ class Backend(Protocol):
     def close(self) -> None: ...
 
 
-def make_backend(workers: int, solver: Solver) -> Backend:
+def require_workers(workers: int) -> None:
     if workers < 1:
         raise InvalidInput(f"--workers must be at least 1, got {workers}")
+
+
+def make_backend(workers: int, solver: Solver) -> Backend:
+    require_workers(workers)
     return Here(solver) if workers == 1 else Workers(workers)
 
 

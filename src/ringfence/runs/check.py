@@ -39,6 +39,16 @@ class Examined:
     def errors(self) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.severity == "error")
 
+    @property
+    def reason(self) -> str:
+        """Why they are unusable: the first error, and of which demonstration it is."""
+        first = self.errors[0]
+        return first.message if first.where in WHOLE else f"{first.where}: {first.message}"
+
+
+#: An error's place where its message names it itself.
+WHOLE = ("demonstrations", "configuration or data")
+
 
 def examine(
     config: Config,
