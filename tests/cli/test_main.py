@@ -1,49 +1,28 @@
-"""The command: what it prints, its exit codes, and bad input by category."""
+"""The command: its parser, exit codes, interrupts, help, and bad input by category."""
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from ringfence.cli.main import main, recorded_command
+from ringfence.cli.main import main, natural, parser, recorded_command
 
-COMMAND = [sys.executable, "-m", "ringfence.cli"]
-
-
-@pytest.fixture(scope="session")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one good specimen of each kind of input."""
-    folder = tmp_path_factory.mktemp("cli")
-    (folder / "small.txt").write_text("S.#0\n..#.\n..#.\n...1\n")
-    small = ["--world", str(folder / "small.txt")]
-    few = ["--paths", "2", "--heldout", "1"]
-    assert main(["demos", "make", *small, *few, "--out", str(folder / "demos")]) == 0
-    demos = ["--demos", str(folder / "demos")]
-    assert main(["learn", *small, *demos, "--out", str(folder / "run")]) == 0
-    return folder
+Ask = Callable[..., tuple[int, str, str]]
+Damage = Callable[[Path], object]
 
 
-def ask(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    capsys.readouterr()
-    try:
-        code = main([str(word) for word in words])
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
-def bad_map(text: str):
+def bad_map(text: str) -> Damage:
     return lambda here: (here / "bad.txt").write_text(text)
 
 
-def damage_json(path: str, old: str, new: str):
+def damaged(path: str, old: str, new: str) -> Damage:
     def damage(here: Path) -> None:
         file = here / path
         text = file.read_text()
@@ -57,308 +36,304 @@ def nothing(here: Path) -> None:
     """The specimen is good; the words of the command are not."""
 
 
+def an_archive(here: Path) -> None:
+    (here / "logs.npz").write_bytes(b"")
+
+
 MAP = ["learn", "--world", "bad.txt", "--out", "new"]
+LEARN = ["learn", "--world", "small.txt", "--paths", "2", "--heldout", "1", "--out", "new"]
 DEMOS = ["learn", "--world", "small.txt", "--demos", "demos", "--out", "new"]
+MAKE = ["demos", "make", "--world", "small.txt", "--out", "new"]
 RESUME = ["resume", "run"]
 EVALUATE = ["evaluate", "run", "--world", "small.txt"]
+TRANSFER = ["transfer", "run", "--out", "new"]
+REPRODUCE = ["reproduce", "grid", "--out", "new"]
+INDEX = "demos/demonstrations.json"
+SAVED = "run/constraint/constraint.json"
 
-BAD = [
-    # maps
-    ("map: ragged", bad_map("S.\n...0"), MAP, r"bad.txt: map, line 2: .* one length"),
-    ("map: no start", bad_map("..0"), MAP, r"no start; mark .* 'S'"),
-    ("map: no goal", bad_map("S.."), MAP, r"no goal; mark"),
-    ("map: unknown letter", bad_map("S@0"), MAP, r"line 1: unknown letter '@'; use"),
-    ("map: goal shut in", bad_map("S#0"), MAP, r"can't be reached .* open a way"),
-    ("map: goal twice", bad_map("S00"), MAP, r"goal '0' stands in 2 cells; give"),
-    ("map: empty", bad_map(""), MAP, r"line 1: it is empty"),
-    ("map: missing", nothing, MAP, r"no such map file; give 'maze'"),
-    ("map: binary", lambda h: (h / "bad.txt").write_bytes(b"\xff"), MAP, r"not a plain text map"),
-    # demonstrations
-    ("demos: missing", lambda h: shutil.rmtree(h / "demos"), DEMOS, r"demos"),
-    ("demos: no index", lambda h: (h / "demos/demonstrations.json").unlink(), DEMOS, r"demonstr"),
-    ("demos: other world", nothing, ["learn", "--demos", "demos", "--out", "new"], r"goal \(0,3\)"),
-    (
-        "demos: future schema",
-        damage_json("demos/demonstrations.json", '"schema": 1', '"schema": 9'),
-        DEMOS,
-        r"schema",
-    ),
-    (
-        "demos: no paths",
-        nothing,
-        ["demos", "make", "--paths", "0", "--out", "new"],
-        r"paths must be",
-    ),
-    ("demos: noise", nothing, ["demos", "make", "--noise", "2", "--out", "new"], r"noise must be"),
-    (
-        "demos: folder is there",
-        nothing,
-        ["demos", "make", "--out", "demos"],
-        r"exists already; choose",
-    ),
-    ("demos: check wrong", nothing, ["demos", "check", "run"], r"demonstrations.json"),
-    # configuration
-    ("config: slip", nothing, ["learn", "--slip", "1.5", "--out", "new"], r"slip must be in"),
-    (
-        "config: horizon",
-        nothing,
-        ["learn", "--horizon", "5", "--out", "new"],
-        r"horizon of at least",
-    ),
-    ("config: iterations", nothing, ["learn", "--iterations", "0", "--out", "new"], r"at least 1"),
-    ("config: task", nothing, ["learn", "--task", "x", "--out", "new"], r"task 'x'.*there are"),
-    (
-        "config: icl",
-        nothing,
-        ["learn", "--method", "icl", "--out", "new"],
-        r"one task, 10 are given",
-    ),
-    ("config: workers", nothing, ["learn", "--workers", "0", "--out", "new"], r"--workers"),
-    (
-        "config: temperature",
-        nothing,
-        ["learn", "--temperature", "-1", "--out", "new"],
-        r"temperature",
-    ),
-    (
-        "config: exact",
-        nothing,
-        ["learn", "--experts", "exact", "--demos", "demos", "--out", "new"],
-        r"leave --demos out",
-    ),
-    # constraint files
-    (
-        "constraint: altered",
-        damage_json(
-            "run/constraint/constraint.json", '"weights_sha256": "', '"weights_sha256": "0'
-        ),
-        EVALUATE,
-        r"SHA-256 differs",
-    ),
-    (
-        "constraint: future schema",
-        damage_json("run/constraint/constraint.json", '"schema": 1', '"schema": 2'),
-        EVALUATE,
-        r"schema 2, this version reads 1",
-    ),
-    (
-        "constraint: truncated",
-        lambda h: (h / "run/constraint/weights.safetensors").write_bytes(b"x"),
-        EVALUATE,
-        r"SHA-256",
-    ),
-    ("constraint: missing", nothing, ["evaluate", "nowhere"], r"nowhere.*no such file"),
-    (
-        "constraint: other world",
-        nothing,
-        ["evaluate", "run"],
-        r"4 x 4 cells, this world has 10 x 10",
-    ),
-    (
-        "constraint: no feature",
-        nothing,
-        ["evaluate", "speed <= 1"],
-        r"no feature 'speed'; features",
-    ),
-    ("constraint: grammar", nothing, ["evaluate", "row <= col <= 2"], r"one linear inequality"),
-    # run directories
-    ("run: missing", nothing, ["resume", "nowhere"], r"not a run directory.*ringfence learn"),
-    ("run: bad toml", lambda h: (h / "run/config.toml").write_text("["), RESUME, r"not valid TOML"),
-    (
-        "run: future",
-        damage_json("run/config.toml", "schema = 1", "schema = 7"),
-        RESUME,
-        r"schema 7",
-    ),
-    ("run: entry", damage_json("run/config.toml", "epsilon", "epsilom"), RESUME, r"'epsilom'"),
-    ("run: demos gone", lambda h: shutil.rmtree(h / "run/demos"), RESUME, r"demos"),
-    (
-        "run: in the way",
-        lambda h: (h / "run/summary.json").unlink(),
-        ["learn", "--out", "run"],
-        r"exists already; go on with",
-    ),
-    ("run: finished", nothing, ["learn", "--out", "run"], r"is finished; choose another --out"),
-    ("map: no truth", bad_map("S..0"), MAP, r"no '#' cell.*learn --demos"),
-    (
-        "demos: a file",
-        lambda h: (h / "logs.npz").write_bytes(b""),
-        ["demos", "check", "logs.npz"],
-        r"logs.npz.*demos check FILE.toml",
-    ),
-    (
-        "demos: show a file",
-        lambda h: (h / "logs.npz").write_bytes(b""),
-        ["demos", "show", "logs.npz"],
-        r"demos check FILE.toml",
-    ),
-    (
-        "run: unfinished",
-        lambda h: (h / "run/evidence.json").unlink(),
-        ["transfer", "run", "--goal", "0,3", "--start", "0,0"],
-        r"not finished.*resume",
-    ),
-    (
-        "run: no summary",
-        lambda h: (h / "run/summary.json").unlink(),
-        ["report", "run"],
-        r"run: unfinished; go on with 'ringfence resume run'",
-    ),
-    # places for what comes out
-    ("out: a file", nothing, ["learn", "--out", "small.txt"], r"small.txt: it exists and is not a"),
-    ("out: a folder", nothing, ["learn", "--out", "demos"], r"not a run; choose another --out"),
-    (
-        "out: under a file",
-        nothing,
-        ["learn", "--paths", "2", "--out", "small.txt/run"],
-        r"ringfence: small.txt/run can't be written \(Not a directory\)",
-    ),
-    (
-        "out: under nothing",
-        nothing,
-        ["report", "run", "--out", "nowhere/page.html"],
-        r"ringfence: nowhere/page.html can't be written \(No such file or directory\)",
-    ),
-    (
-        "out: page is a folder",
-        nothing,
-        ["report", "run", "--out", "demos"],
-        r"ringfence: demos can't be written \(Is a directory\)",
-    ),
-    # command line
-    ("line: nothing", nothing, [], r"command.*--help"),
-    ("line: unknown command", nothing, ["lern"], r"invalid choice: 'lern'"),
-    ("line: unknown option", nothing, ["learn", "--sede", "1"], r"--sede"),
-    ("line: seed", nothing, ["learn", "--seed", "-1"], r"-1"),
-    ("line: seed text", nothing, ["learn", "--seed", "abc"], r"'abc' is not a whole number"),
-    ("line: cell", nothing, ["transfer", "run", "--goal", "3", "--start", "0,0"], r"row,col"),
-    (
-        "line: outside",
-        nothing,
-        ["transfer", "run", "--goal", "9,9", "--start", "0,0"],
-        r"outside the map of 4 x 4",
-    ),
-    ("line: task", nothing, ["solve", "--task", "99", "--out", "new"], r"use 0-9"),
-    ("line: several runs", nothing, ["report", "run", "run"], r"needs --out"),
-    ("line: seeds", nothing, ["reproduce", "grid", "--seeds", "0", "--out", "new"], r"at least 1"),
-    (
-        "line: none of its steps",
-        nothing,
-        ["reproduce", "velocity", "--steps", "0", "--out", "new"],
-        r"--steps must be at least 1",
-    ),
-    *(
+#: By category: what is done to the specimens, the command, words of its message.
+BAD: dict[str, list[tuple[Damage, list[str], str]]] = {
+    "map": [
+        (bad_map("S.\n...0"), MAP, r"bad.txt: map, line 2: .* one length"),
+        (bad_map("..0"), MAP, r"no start; mark .* 'S'"),
+        (bad_map("S.."), MAP, r"no goal; mark"),
+        (bad_map("S@0"), MAP, r"line 1: unknown letter '@'; use"),
+        (bad_map("S#0"), MAP, r"can't be reached .* open a way"),
+        (bad_map("S00"), MAP, r"goal '0' stands in 2 cells; give"),
+        (bad_map(""), MAP, r"line 1: it is empty"),
+        (nothing, MAP, r"'bad.txt': no such map file; give 'maze'"),
+        (lambda h: (h / "bad.txt").write_bytes(b"\xff"), MAP, r"not a plain text map"),
+        (bad_map("S..0"), MAP, r"no forbidden cell is known here.*learn --demos"),
+        (nothing, ["learn", "--world", "ant-maze:none.txt"], r"no such map file"),
         (
-            f"line: {experiment} {words[0]}",
+            bad_map("S.#0\n..##\n"),
+            ["learn", "--world", "ant-maze:bad.txt", "--out", "new"],
+            r"can't be reached",
+        ),
+    ],
+    "demos": [
+        (lambda h: shutil.rmtree(h / "demos"), DEMOS, r"demos"),
+        (lambda h: (h / INDEX).unlink(), DEMOS, r"demonstrations.json"),
+        (
             nothing,
-            ["reproduce", experiment, *words, "--out", "new"],
-            f"{words[0]} has no effect in 'reproduce {experiment}': leave it out",
-        )
-        for experiment, *words in (
-            ("baselines", "--steps", "1000"),
-            ("baselines", "--player", "payoff"),
-            ("baselines", "--player", "regression"),
-            ("baselines", "--iterations", "3"),
-            ("baselines", "--keep-saturated"),
-            ("baselines", "--carry", "policy"),
-            ("velocity", "--only", "velocity-20"),
-            ("grid", "--world", "ant"),
-            ("maze", "--workers", "2"),
-            ("selection", "--seeds", "2"),
-        )
-    ),
-]
+            ["learn", "--demos", "demos", "--out", "new"],
+            r"goal \(0,3\)': the world has no such task",
+        ),
+        (damaged(INDEX, '"schema": 1', '"schema": 9'), DEMOS, r"schema"),
+        (nothing, [*MAKE, "--paths", "0"], r"paths must be"),
+        (nothing, [*MAKE, "--noise", "2"], r"noise must be"),
+        (nothing, ["demos", "make", "--out", "demos"], r"exists already; choose"),
+        (nothing, ["demos", "check", "run"], r"demonstrations.json"),
+        (nothing, [*DEMOS, "--paths", "3"], r"--paths is how demonstrations are made; demos has"),
+        (nothing, [*MAKE, "--keep-saturated", "0.1"], r"keep_saturated: unknown; there are"),
+        (an_archive, ["demos", "check", "logs.npz"], r"logs.npz.*demos check FILE.toml"),
+        (an_archive, ["demos", "show", "logs.npz"], r"demos check FILE.toml"),
+        (nothing, ["learn", "--world", "ant"], r"no demonstrations: give --demos"),
+    ],
+    "config": [
+        (nothing, [*LEARN, "--slip", "1.5"], r"slip must be in"),
+        (nothing, [*LEARN, "--horizon", "5"], r"horizon of at least"),
+        (nothing, [*LEARN, "--iterations", "0"], r"\[game\] iterations: 0 is not at least 1"),
+        (nothing, [*LEARN, "--task", "x"], r"task 'x' is not in the world.*goal \(0,3\)"),
+        (nothing, [*LEARN, "--method", "icl"], r"icl learns from one task, there are 2"),
+        (nothing, [*LEARN, "--workers", "0"], r"--workers must be at least 1, got 0"),
+        (nothing, [*LEARN, "--set", "solver.temperature=-1"], r"temperature.*-1"),
+        (
+            nothing,
+            [*LEARN, "--set", "solver.heat=1"],
+            r"\[solver\] heat: unknown; there are .*temp",
+        ),
+        (
+            nothing,
+            [*LEARN, "--set", "temperature=1"],
+            r"--set temperature=1: write table.key=value",
+        ),
+        (
+            nothing,
+            [*LEARN, "--set", "heat.a=1"],
+            r"--set heat.a=1: .*tables are world, demos, game",
+        ),
+        (nothing, [*LEARN, "--set", "game.iterations=many"], r"iterations: \"many\" is not a.*int"),
+        (nothing, [*LEARN, "--solver", "magic"], r"\[solver\] kind: 'magic' is not one of .*soft"),
+        (
+            nothing,
+            [*LEARN, "--player", "oracle"],
+            r"\[player\] kind: 'oracle' is not one of .*ftrl",
+        ),
+        (nothing, [*LEARN, "--class", "mpl"], r"'mpl'"),
+        (nothing, [*LEARN, "--truth", "row <= 1"], r"truth: unknown"),
+        (nothing, [*LEARN, "--feature", "row"], r"--feature is for 'gym:' worlds"),
+    ],
+    "constraint": [
+        (
+            damaged(SAVED, '"weights_sha256": "', '"weights_sha256": "0'),
+            EVALUATE,
+            r"SHA-256 differs",
+        ),
+        (damaged(SAVED, '"schema": 1', '"schema": 2'), EVALUATE, r"schema 2, this version reads 1"),
+        (
+            lambda h: (h / "run/constraint/weights.safetensors").write_bytes(b"x"),
+            EVALUATE,
+            r"SHA-256",
+        ),
+        (nothing, ["evaluate", "nowhere", "--world", "maze"], r"nowhere.*no such file"),
+        (nothing, ["evaluate", "run", "--world", "maze"], r"4 x 4 cells, this world has 10 x 10"),
+        (nothing, ["evaluate", "speed <= 1", "--world", "maze"], r"no feature 'speed'; features"),
+        (
+            nothing,
+            ["evaluate", "row <= col <= 2", "--world", "maze"],
+            r"one linear inequality",
+        ),
+        (nothing, ["evaluate", "row <= 1"], r"an inequality needs a world"),
+        (nothing, ["evaluate", "run"], r"nothing to compare it with: give a world, or demonstr"),
+        (nothing, ["evaluate", "run", "--truth", "row <= 1"], r"of a world: give --world, too"),
+        (nothing, ["solve", "--world", "ant", "--out", "new"], r"'truth': ant has none of its own"),
+    ],
+    "run": [
+        (nothing, ["resume", "nowhere"], r"not a run directory.*ringfence learn"),
+        (lambda h: (h / "run/config.toml").write_text("["), RESUME, r"not valid TOML"),
+        (damaged("run/config.toml", "schema = 2", "schema = 7"), RESUME, r"schema 7, written by"),
+        (
+            damaged("run/config.toml", "schema = 2", "schema = 1"),
+            RESUME,
+            r"schema 1, written by ringfence .*reads schema 2: use the version.*still loads",
+        ),
+        (damaged("run/config.toml", "epsilon", "epsilom"), RESUME, r"\[game\] epsilom: unknown"),
+        (lambda h: shutil.rmtree(h / "run/demos"), RESUME, r"demos"),
+        (nothing, [*RESUME, "--iterations", "1"], r"iterations"),
+        (
+            lambda h: (h / "run/summary.json").unlink(),
+            ["learn", "--out", "run"],
+            r"exists already; go on with",
+        ),
+        (nothing, ["learn", "--out", "run"], r"is finished; choose another --out"),
+        (
+            lambda h: (h / "run/summary.json").unlink(),
+            [*TRANSFER, "--task", "goal (0,3)"],
+            r"not finished.*resume",
+        ),
+        (
+            lambda h: (h / "run/summary.json").unlink(),
+            ["report", "run"],
+            r"run: unfinished; go on with 'ringfence resume run'",
+        ),
+        (nothing, TRANSFER, r"several tasks \(goal \(0,3\), goal \(3,3\)\); choose one with"),
+        (nothing, [*TRANSFER, "--task", "x"], r"there is no task 'x'; it has goal"),
+    ],
+    "out": [
+        (nothing, ["learn", "--out", "small.txt"], r"small.txt: it exists and is not a run"),
+        (nothing, ["learn", "--out", "demos"], r"not a run; choose another --out"),
+        (
+            nothing,
+            ["learn", "--world", "small.txt", "--paths", "2", "--out", "small.txt/run"],
+            r"ringfence: small.txt/run can't be written \(Not a directory\)",
+        ),
+        (
+            nothing,
+            ["report", "run", "--out", "nowhere/page.html"],
+            r"ringfence: nowhere/page.html can't be written \(No such file or directory\)",
+        ),
+        (
+            nothing,
+            ["report", "run", "--out", "demos"],
+            r"ringfence: demos can't be written \(Is a directory\)",
+        ),
+    ],
+    "line": [
+        (nothing, [], r"command.*--help"),
+        (nothing, ["lern"], r"invalid choice: 'lern'"),
+        (nothing, ["learn", "--sede", "1"], r"--sede.*ringfence learn --help"),
+        (nothing, ["learn", "--seed", "-1"], r"-1"),
+        (nothing, ["learn", "--seed", "abc"], r"'abc' is not a whole number"),
+        (nothing, ["learn", "--method", "best"], r"'best' \(choose from .*mt-icl"),
+        (
+            nothing,
+            [*TRANSFER, "--goal", "3", "--start", "0,0"],
+            r"'3' is not a cell; write row,col",
+        ),
+        (nothing, [*TRANSFER, "--goal", "3,3"], r"needs both --goal and --start"),
+        (
+            nothing,
+            [*TRANSFER, "--goal", "3,3", "--start", "0,0", "--task", "x"],
+            r"--goal and --start, or --task, not both",
+        ),
+        (
+            nothing,
+            [*TRANSFER, "--goal", "9,9", "--start", "0,0"],
+            r"outside the map of 4 x 4",
+        ),
+        (
+            nothing,
+            [*TRANSFER, "--task", "goal (0,3)", "--steps", "0"],
+            r"--steps 0 needs a policy",
+        ),
+        (nothing, ["solve", "--task", "99", "--out", "new"], r"use 0-9 or one of"),
+        (nothing, ["report", "run", "run"], r"needs --out"),
+        (nothing, [*REPRODUCE, "--seeds", "0"], r"--seeds must be at least 1, got 0"),
+        (nothing, [*REPRODUCE, "--variant", "x"], r"grid has no variant 'x'; it has"),
+        (nothing, [*REPRODUCE, "--only", "x"], r"grid has no part 'x'"),
+        (nothing, [*REPRODUCE, "--workers", "0"], r"--workers must be at least 1, got 0"),
+        (nothing, ["reproduce", "moon"], r"no experiment 'moon'; there are: .*grid"),
+    ],
+}
+CASES = [(f"{name} {n}", *case) for name, cases in BAD.items() for n, case in enumerate(cases)]
 
 
-@pytest.mark.parametrize(("name", "damage", "words", "message"), BAD, ids=[row[0] for row in BAD])
+@pytest.mark.parametrize(
+    ("damage", "words", "message"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
 def test_bad_input_gets_one_message_and_leaves_nothing(
-    name, damage, words, message, here, tmp_path, monkeypatch, capsys
+    damage: Damage,
+    words: list[str],
+    message: str,
+    here: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ask: Ask,
 ) -> None:
     place = tmp_path / "place"
     shutil.copytree(here, place)
     monkeypatch.chdir(place)
     damage(place)
-    before = sorted(str(p) for p in place.rglob("*"))
-    code, _, err = ask(capsys, *words)
+
+    def files() -> list[str]:
+        return sorted(str(p) for p in place.rglob("*") if p.name != ".lock")
+
+    before = files()
+    code, _, err = ask(*words)
     assert code == 2, err
     assert re.search(message, err, re.DOTALL), err
     assert "Traceback" not in err
     assert len(err.strip().splitlines()) == 1, err
-    assert sorted(str(p) for p in place.rglob("*") if p.name != ".lock") == [
-        p for p in before if not p.endswith(".lock")
-    ]
+    assert files() == before
 
 
-def test_a_failed_run_exits_with_1(here, tmp_path, capsys) -> None:
+def test_a_failed_run_exits_with_1(here: Path, tmp_path: Path, ask: Ask) -> None:
     words = ["solve", "--world", here / "small.txt", "--constraint", "row >= 1"]
-    code, _, err = ask(capsys, *words, "--out", tmp_path / "new")
+    code, _, err = ask(*words, "--out", tmp_path / "new")
     assert code == 1
     assert "least achievable" in err
-    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "new" / "summary.json").exists()
 
 
-def test_help_of_every_command_has_an_example(capsys) -> None:
+def test_a_mistake_in_each_of_two_tables_gets_a_line_each(here: Path, ask: Ask) -> None:
+    words = ["learn", "--world", here / "small.txt", "--set", "game.turns=1"]
+    code, _, err = ask(*words, "--set", "selection.rule=best")
+    assert code == 2
+    first, second = err.splitlines()
+    assert "[game] turns: unknown" in first
+    assert "[selection] rule: \"best\" is not 'every-judge'" in second
+
+
+def test_a_seed_is_a_whole_number() -> None:
+    assert natural("12") == 12
+
+
+# Help --------------------------------------------------------------------------------------------
+
+
+def test_help_of_every_command_has_an_example(ask: Ask) -> None:
     for name in ("quickstart", "solve", "learn", "transfer", "evaluate", "report", "resume",
                  "reproduce", "bench", "demos make", "demos check", "demos show"):  # fmt: skip
-        code, out, _ = ask(capsys, *name.split(), "--help")
+        code, out, _ = ask(*name.split(), "--help")
         assert code == 0
         assert f"example: ringfence {name}" in " ".join(out.split())
 
 
-def test_learn_prints_progress_and_result_in_plain_lines(here, tmp_path, capsys) -> None:
-    words = ["learn", "--world", here / "small.txt", "--demos", here / "demos"]
-    code, out, _ = ask(capsys, *words, "--out", tmp_path / "run")
+@pytest.mark.parametrize(
+    ("words", "there"),
+    [
+        ("learn", ("defaults on maze:", '[game] method = "mt-icl", constraint = "table"')),
+        ("learn --world ant-maze", ('[solver] kind = "planner"', 'constraint = "mlp"')),
+        ("learn --world gym:Pendulum-v1", ('kind = "ppo"', '[opening] kind = "clone"')),
+        ("solve --world ant", ("defaults on ant:", "[solver] ", 'kind = "ppo"')),
+        ("learn --world nowhere.txt", ("defaults of nowhere.txt: not known", "no such map file")),
+    ],
+)
+def test_help_shows_the_defaults_of_the_chosen_world(
+    words: str, there: tuple[str, ...], ask: Ask
+) -> None:
+    code, out, _ = ask(*words.split(), "--help")
     assert code == 0
-    assert "iteration 1/5  reward" in out
-    assert "constraint (iteration 2): " in out
-    assert "\x1b[" not in out
-    assert (tmp_path / "run/report.html").is_file()
+    for text in there:
+        assert text in out
 
 
-def test_relative_paths_work(here, tmp_path, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path)
-    small = ["--world", here / "small.txt", "--paths", 2, "--heldout", 1]
-    assert ask(capsys, "learn", *small, "--out", "here/run")[0] == 0
-    assert ask(capsys, "resume", "here/run")[0] == 0
-    assert ask(capsys, "demos", "make", *small, "--out", "demos")[0] == 0
-    assert ask(capsys, "demos", "check", "demos", "--world", here / "small.txt")[0] == 0
-    assert ask(capsys, "report", "here/run", "--out", "page.html")[0] == 0
-    assert Path("page.html").read_bytes() == Path("here/run/report.html").read_bytes()
+def test_help_shows_what_configure_would_fill_in(here: Path, ask: Ask) -> None:
+    """No default stands in the parser, so that there is only one truth about them."""
+    _, out, _ = ask("learn", "--help")
+    config = (here / "run/config.toml").read_text()
+    for entry in ('method = "mt-icl"', "iterations = 5", 'rule = "every-judge"'):
+        assert entry in out
+        assert entry in config
 
 
-def test_solve_writes_policy_summary_and_picture(here, tmp_path, capsys) -> None:
-    for solver in ("soft", "lp", "gradient", "pid"):
-        out = tmp_path / solver
-        words = ["solve", "--world", here / "small.txt", "--solver", solver, "--out", out]
-        assert ask(capsys, *words)[0] == 0
-        summary = json.loads((out / "summary.json").read_text())
-        assert summary["reward"] == pytest.approx(3, rel=0.05)  # 9 moves around the wall, T = 12
-        assert {p.name for p in out.iterdir()} == {"policy.safetensors", "summary.json", "path.png"}
+def test_a_command_line_without_help_asks_no_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(*_: object) -> NoReturn:
+        raise AssertionError("a world was made")
 
-
-def test_solve_says_when_no_way_is_left_to_the_goal(tmp_path, capsys) -> None:
-    words = ["solve", "--out", tmp_path / "out", "--constraint"]
-    assert "no way to the goal" in ask(capsys, *words, "col - row <= 6")[1]
-
-
-def test_evaluate_tells_overlap_and_violation(here, tmp_path, capsys) -> None:
-    out = tmp_path / "result.json"
-    words = ["evaluate", here / "run", "--world", here / "small.txt", "--demos", here / "demos"]
-    assert ask(capsys, *words, "--out", out)[0] == 0
-    result = json.loads(out.read_text())
-    assert result["truth"]["impossible"] == 0
-    assert result["truth"]["learner_true_cost_mean"] == 0
-    assert result["demonstrations"]["expert_cost_mean"] == 0
-
-
-def test_transfer_says_what_is_covered_before_it_runs(here, tmp_path, capsys) -> None:
-    words = ["transfer", here / "run", "--goal", "3,3", "--start", "1,1", "--out", tmp_path / "t"]
-    code, out, _ = ask(capsys, *words)
-    summary = json.loads((tmp_path / "t/summary.json").read_text())
-    assert code == 0
-    assert out.startswith("goal (3,3) from (1, 1): covered")
-    assert summary["success"]
-    assert summary["true_cost"] == 0
+    monkeypatch.setattr("ringfence.cli.commands.defaults_text", asked)
+    assert parser(["learn"]).parse_args(["learn"]).world == "maze"
 
 
 def test_recorded_command_leaves_out_what_does_not_matter() -> None:
@@ -366,31 +341,32 @@ def test_recorded_command_leaves_out_what_does_not_matter() -> None:
     assert recorded_command(words) == 'ringfence learn --seed 1 --task "goal (0,1)"'
 
 
+# Ctrl-C ------------------------------------------------------------------------------------------
+
 #: `ringfence` that gets Ctrl-C at the run's first event: no matter how fast it is or how busy the
 #: machine, it comes while the run is going on; and no matter whether the tests were started in the
 #: background, where a shell has SIGINT ignored.
 INTERRUPTED = """
 import os, signal, sys
 from ringfence.cli.main import main
-from ringfence.runs import learn
+from ringfence.runs import driver
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-drive = learn.drive
+drive = driver.drive
 
-def interrupted(run, workers, progress):
-    return drive(run, workers, lambda event: os.kill(os.getpid(), signal.SIGINT))
+def interrupted(run, workers, progress, world):
+    return drive(run, workers, lambda event: os.kill(os.getpid(), signal.SIGINT), world)
 
-learn.drive = interrupted
+driver.drive = interrupted
 sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_interrupt_leaves_a_run_that_resumes(tmp_path) -> None:
+def test_interrupt_leaves_a_run_that_resumes(here: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
+    words = ["learn", "--world", str(here / "small.txt"), "--paths", "2", "--out", str(run)]
     process = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, "learn", "--paths", "2", "--out", str(run)],
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", INTERRUPTED, *words], capture_output=True, text=True
     )
     assert not (run / "summary.json").exists()
     assert process.returncode == 130
@@ -400,52 +376,76 @@ def test_interrupt_leaves_a_run_that_resumes(tmp_path) -> None:
     assert (run / "summary.json").is_file()
 
 
-def interrupt(*_: object) -> None:
+def interrupt(*_: object, **__: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def test_interrupt_names_a_run_that_nobody_named(tmp_path, monkeypatch, capsys) -> None:
+def test_interrupt_names_a_run_that_nobody_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ringfence.runs.learn.drive", interrupt)
+    monkeypatch.setattr("ringfence.runs.driver.drive", interrupt)
     for words, run in (
         (["learn", "--paths", "2"], "runs/maze-mt-icl"),
         (["quickstart"], "runs/quickstart"),
         (["resume", "runs/quickstart"], "runs/quickstart"),
     ):
-        code, _, err = ask(capsys, *words)
+        code, _, err = ask(*words)
         assert code == 130
         assert err.endswith(f"ringfence: stopped; go on with 'ringfence resume {run}'\n")
+
+
+def test_interrupt_names_a_solve_that_can_go_on(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    monkeypatch.setattr("ringfence.runs.single.drive", interrupt)
+    out = tmp_path / "solve"
+    code, _, err = ask("solve", "--world", here / "small.txt", "--out", out)
+    assert code == 130
+    assert err.endswith(f"ringfence: stopped; go on with 'ringfence resume {out}'\n")
+    monkeypatch.undo()
+    assert main(["resume", str(out)]) == 0
+    assert (out / "summary.json").is_file()
 
 
 @pytest.mark.parametrize(
     ("words", "stopped"),
     [
-        (["demos", "make", "--out", "demos"], "ringfence.experts.optimal.make_demonstrations"),
-        (["reproduce", "grid"], "ringfence.studies.tables.grid"),
+        ("demos make --out demos", "ringfence.experts.optimal.make_demonstrations"),
+        ("reproduce grid", "ringfence.reproduce.run"),
     ],
 )
-def test_what_keeps_its_parts_says_so(tmp_path, monkeypatch, capsys, words, stopped) -> None:
+def test_what_keeps_its_parts_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask, words: str, stopped: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(stopped, interrupt)
-    code, _, err = ask(capsys, *words)
+    code, _, err = ask(*words.split())
     assert code == 130
     assert err.endswith("ringfence: stopped; the same command goes on from what is done\n")
 
 
-def test_hints_name_the_command_as_it_was_called(tmp_path, monkeypatch, capsys) -> None:
+def test_hints_name_the_command_as_it_was_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RINGFENCE_COMMAND", "python3 start.py")
-    monkeypatch.setattr("ringfence.runs.learn.drive", interrupt)
-    _, _, err = ask(capsys, "quickstart")
+    monkeypatch.setattr("ringfence.runs.driver.drive", interrupt)
+    _, _, err = ask("quickstart")
     assert err.endswith("go on with 'python3 start.py resume runs/quickstart'\n")
-    _, _, err = ask(capsys, "learn", "--out", "runs/quickstart")
+    _, _, err = ask("learn", "--out", "runs/quickstart")
     assert "go on with 'python3 start.py resume runs/quickstart' or choose" in err
 
 
-def test_interrupt_without_a_run_speaks_of_none(here, monkeypatch, capsys) -> None:
+def test_interrupt_without_a_run_speaks_of_none(
+    here: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
     monkeypatch.setattr("ringfence.demos.dataset.load", interrupt)
-    code, _, err = ask(capsys, "demos", "check", here / "demos")
+    code, _, err = ask("demos", "check", here / "demos")
     assert (code, err) == (130, "\nringfence: stopped\n")
+
+
+# Files and pipes ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -456,11 +456,36 @@ def test_interrupt_without_a_run_speaks_of_none(here, monkeypatch, capsys) -> No
         (FileNotFoundError(2, "No such file", "x"), "x can't be read (No such file)"),
     ],
 )
-def test_a_file_that_the_system_refuses_is_named(problem, words, monkeypatch, capsys) -> None:
-    def refuse(*_: object) -> None:
+def test_a_file_that_the_system_refuses_is_named(
+    problem: OSError, words: str, here: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    def refuse(*_: object) -> NoReturn:
         raise problem
 
     monkeypatch.setattr("ringfence.demos.dataset.load", refuse)
-    code, _, err = ask(capsys, "demos", "check", "demos")
+    code, _, err = ask("demos", "check", here / "demos")
     assert code == 2
     assert err.startswith(f"ringfence: {words}")
+
+
+def test_an_error_that_is_of_no_file_is_not_hidden(
+    here: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise OSError("a bug")
+
+    monkeypatch.setattr("ringfence.demos.dataset.load", fail)
+    with pytest.raises(OSError, match="a bug"):
+        ask("demos", "check", here / "demos")
+
+
+def test_a_reader_that_goes_ends_the_command_without_a_word(here: Path) -> None:
+    """As `ringfence demos show demos | head -0` does."""
+    words = [sys.executable, "-u", "-m", "ringfence.cli", "demos", "show", str(here / "demos")]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), said) == (1, b"")
