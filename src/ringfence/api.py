@@ -26,6 +26,7 @@ from ringfence.analysis.evidence import document as evidence_json
 from ringfence.constraints import saved as saved_constraints
 from ringfence.constraints.saved import SavedConstraint
 from ringfence.demos import dataset
+from ringfence.disk import read_json
 from ringfence.errors import InvalidInput
 from ringfence.given import another, as_demonstrations, describe, world_document
 from ringfence.objects import Constraint, Demonstrations, Finding, NotHere
@@ -33,7 +34,6 @@ from ringfence.runs import backend, driver, folder, single, training
 from ringfence.runs import check as checks
 from ringfence.runs import config as configs
 from ringfence.runs.config import Config, configure, make_world, merged
-from ringfence.runs.files import read_json
 from ringfence.worlds.base import World
 from ringfence.worlds.continuous import is_continuous
 

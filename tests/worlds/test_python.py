@@ -28,7 +28,9 @@ def test_each_maker_is_a_task_with_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "sources", [None, {"speed": 0}, lambda before, actions, after: after], ids=str
+    "sources",
+    [None, {"speed": 0}, lambda before, actions, after: after],
+    ids=["info", "column", "function"],
 )
 def test_features_come_from_info_a_column_or_a_function(sources: Any) -> None:
     world = environments({"cart": Cart}, SPEED, sources, steps=20)

@@ -334,8 +334,8 @@ def finish_single(out: Path) -> None:
 def tell_solved(solved: Solved) -> None:
     """What came of a single problem, in words and as pictures."""
     from ringfence.cli.frames import draw_frames
+    from ringfence.disk import write_file
     from ringfence.report.draw.run_figures import solve_picture
-    from ringfence.runs.files import write_file
 
     s = solved.summary
     clearance = f" with a clearance of {s['clearance']:g}" if s["clearance"] else ""
@@ -379,7 +379,7 @@ def tell_violations(s: Mapping[str, Any]) -> None:
 
 def evaluate(options: Namespace) -> None:
     from ringfence import api
-    from ringfence.runs.files import write_json
+    from ringfence.disk import write_json
 
     ready()
     given = settings_of(options)
@@ -438,7 +438,7 @@ def reproduce(options: Namespace) -> None:
 
 
 def bench(options: Namespace) -> None:
-    from ringfence.runs.files import write_json
+    from ringfence.disk import write_json
 
     if options.what in ("crl", "maze"):
         from ringfence.bench.crl import bench_crl

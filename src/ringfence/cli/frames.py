@@ -8,10 +8,10 @@ import numpy as np
 
 from ringfence.constraints import constraint_files
 from ringfence.deploy.policies import load_policy
+from ringfence.disk import write_file
 from ringfence.report.draw.figures import strip
 from ringfence.runs import single
 from ringfence.runs.config import make_world
-from ringfence.runs.files import write_file
 from ringfence.solvers.ppo import evaluate, seen_of
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.sim.ant_frames import draw

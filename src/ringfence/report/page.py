@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ringfence.disk import write_file
 from ringfence.objects import NotHere
 from ringfence.report import facts, seeds
 from ringfence.report.markup import Markup, tag, titled
-from ringfence.report.output import write_file
 from ringfence.report.read import Run, read_run
 from ringfence.report.sections import (
     choices,

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
+from ringfence.disk import read_json, remove_partials, write_json
 from ringfence.objects import Demonstrations, Problem, Solution, Trajectory, behaviour_of
 from ringfence.players.rivals.chou import Outcome, chou
 from ringfence.reproduce.demonstrate import configuration, demonstrations
@@ -19,7 +20,6 @@ from ringfence.reproduce.study import Study, Summary, place, read_summaries, tel
 from ringfence.runs import driver
 from ringfence.runs.backend import Here, Solves
 from ringfence.runs.config import Config, make_solver
-from ringfence.runs.files import read_json, remove_partials, write_json
 from ringfence.runs.folder import only_driver
 from ringfence.runs.summary import SCHEMA, Reader, truth_of, versions
 from ringfence.solvers.cloning import CloningConfig, clone

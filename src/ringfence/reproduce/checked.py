@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, replace
 
 from ringfence.constraints.linear import parse_inequality
+from ringfence.disk import write_json
 from ringfence.objects import Demonstrations, Feature, J, TaskDemos, behaviour_of
 from ringfence.reproduce.demonstrate import configuration, demonstrations
 from ringfence.reproduce.experiment import Variant
@@ -13,7 +14,6 @@ from ringfence.reproduce.iterates import each_seed, minutes, selected
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows
 from ringfence.reproduce.study import Study, Summary
 from ringfence.runs import check
-from ringfence.runs.files import write_json
 
 PACES = "paces"
 

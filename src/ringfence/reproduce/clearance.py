@@ -13,13 +13,13 @@ from math import inf
 from pathlib import Path
 
 from ringfence import api
+from ringfence.disk import read_json, write_json
 from ringfence.errors import InvalidInput
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.iterates import each_seed, figures, selected
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, with_means
 from ringfence.reproduce.study import Study, Summary, telling
 from ringfence.runs import single
-from ringfence.runs.files import read_json, write_json
 
 FOLDER = "clearance"
 #: Episodes that the policies are judged by.

@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from ringfence.disk import write_json
 from ringfence.errors import InvalidInput
 from ringfence.reproduce import experiment as experiments
 from ringfence.reproduce.analyses import figure_of, play_of
@@ -25,7 +26,6 @@ from ringfence.reproduce.study import (
     note_seconds,
     refuse_other_results,
 )
-from ringfence.runs.files import write_json
 
 
 def run(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from ringfence.disk import read_json
 from ringfence.report import page
 from ringfence.reproduce import checked, clearance, demonstrate
 from ringfence.reproduce.demonstrate import configuration
 from ringfence.reproduce.experiment import Experiment, Variant
 from ringfence.reproduce.study import Say, Study, Summary, place, telling
 from ringfence.runs import driver
-from ringfence.runs.files import read_json
 
 
 def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:

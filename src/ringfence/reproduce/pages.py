@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ringfence.disk import write_file, write_json
 from ringfence.reproduce import analyses
 from ringfence.reproduce.experiment import Shown
 from ringfence.reproduce.rows import Found, Row, Rows, markdown
 from ringfence.reproduce.study import Study
-from ringfence.runs.files import write_file, write_json
 
 
 def write_page(

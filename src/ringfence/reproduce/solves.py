@@ -12,6 +12,7 @@ import numpy as np
 
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.deploy.policies import load_policy
+from ringfence.disk import read_json
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Trajectory
 from ringfence.reproduce import experiment as experiments
@@ -20,7 +21,6 @@ from ringfence.reproduce.study import Say, Study, Summary, place, telling
 from ringfence.reproduce.trainings import ACTIONS, UNCONSTRAINED, course_figures
 from ringfence.runs import single
 from ringfence.runs.config import make_world, tagged
-from ringfence.runs.files import read_json
 from ringfence.runs.summary import SCHEMA
 from ringfence.solvers.collecting import evaluate, no_augmentation
 from ringfence.worlds.base import World

@@ -19,9 +19,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ringfence.disk import write_json
 from ringfence.errors import InvalidInput
 from ringfence.reproduce.experiment import Experiment, Variant, differences
-from ringfence.runs.files import write_json
 
 Say = Callable[[str], None]
 #: Updates of a training between two lines about it.

@@ -26,6 +26,7 @@ from ringfence.analysis import evidence as evidences
 from ringfence.analysis import theory
 from ringfence.analysis.evidence import Evidence
 from ringfence.binomial import binomial_interval
+from ringfence.disk import remove_partials, write_json
 from ringfence.errors import SolverFailed
 from ringfence.experts.optimal import expert_behaviours
 from ringfence.objects import Behaviour
@@ -33,7 +34,6 @@ from ringfence.reproduce.exact_tasks import Attempt, Attempts, Mask, Pair, last_
 from ringfence.reproduce.rows import Found, Row, Rows
 from ringfence.reproduce.study import RUNS, Say, Study
 from ringfence.runs.demonstrated import exact_groups
-from ringfence.runs.files import remove_partials, write_json
 from ringfence.runs.summary import versions
 from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.grid import Cell, GridWorld, maze, random_map, read_map

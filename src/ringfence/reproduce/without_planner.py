@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from ringfence.constraints.family import make_family
+from ringfence.disk import read_json, write_json
 from ringfence.game import Record
 from ringfence.game import play as play_game
 from ringfence.objects import Behaviour, Trajectory, behaviour_of
@@ -26,7 +27,6 @@ from ringfence.reproduce.rows import Found, Row
 from ringfence.reproduce.study import Study, Summary, place
 from ringfence.runs.config import Config, make_player, make_world
 from ringfence.runs.driver import rules
-from ringfence.runs.files import read_json, write_json
 from ringfence.runs.summary import SCHEMA, versions
 from ringfence.selection import select
 from ringfence.solvers.cloning import CloningConfig, clone

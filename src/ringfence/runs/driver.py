@@ -27,6 +27,7 @@ from ringfence.analysis.played import Played
 from ringfence.constraints import constraint_files
 from ringfence.constraints.family import Family, make_family
 from ringfence.demos.dataset import content_hash
+from ringfence.disk import read_json, remove_partials, write_file, write_folder, write_json
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, play
 from ringfence.objects import Constraint, Demonstrations, J, NotHere, Problem, Solution
@@ -36,7 +37,6 @@ from ringfence.runs import folder
 from ringfence.runs.backend import Solves, make_backend
 from ringfence.runs.config import Config, make_player, make_solver, make_world
 from ringfence.runs.demonstrated import Demonstrated, evidence_groups, match, refuse_constant
-from ringfence.runs.files import read_json, remove_partials, write_file, write_folder, write_json
 from ringfence.runs.folder import Clock, Event, OnEvent, only_driver, read_demos, teller
 from ringfence.runs.opening import Opened, check_opening, no_constraint, open_game
 from ringfence.runs.summary import (

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ringfence.demos import dataset as demonstrations
-from ringfence.disk import writing
+from ringfence.disk import fresh_partial, publish, read_json, write_file, write_json, writing
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations
-from ringfence.runs.files import fresh_partial, publish, read_json, write_file, write_json
 
 Event = dict[str, Any]
 OnEvent = Callable[[Event], None]

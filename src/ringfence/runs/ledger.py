@@ -21,9 +21,8 @@ import numpy as np
 import safetensors.numpy
 
 from ringfence.constraints import constraint_files
-from ringfence.disk import reading
+from ringfence.disk import json_bytes, reading, write_folder
 from ringfence.objects import Behaviour, Problem, Solution
-from ringfence.runs.files import json_bytes, write_folder
 
 SCHEMA = 3
 FILES = ("solve.json", "arrays.safetensors", "episodes.safetensors")

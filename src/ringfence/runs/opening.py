@@ -14,7 +14,7 @@ import numpy as np
 import safetensors.numpy
 
 from ringfence.constraints.linear import LinearConstraint
-from ringfence.disk import reading
+from ringfence.disk import reading, write_folder
 from ringfence.errors import InvalidInput
 from ringfence.game import Begin
 from ringfence.objects import Array, Behaviour, J, Problem, Solution, Start
@@ -22,7 +22,6 @@ from ringfence.players.base import Begun, ConstraintPlayer
 from ringfence.runs.backend import Solves
 from ringfence.runs.config import Config
 from ringfence.runs.demonstrated import Demonstrated
-from ringfence.runs.files import write_folder
 from ringfence.runs.folder import OnEvent
 from ringfence.runs.ledger import arrays_bytes
 

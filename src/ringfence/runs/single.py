@@ -39,7 +39,7 @@ from ringfence.constraints.linear import LinearConstraint, parse_inequality, tig
 from ringfence.constraints.table import TableConstraint
 from ringfence.demos import dataset
 from ringfence.deploy import policies
-from ringfence.disk import reading
+from ringfence.disk import read_json, reading, remove_partials, write_file, write_folder, write_json
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import (
     Array,
@@ -55,7 +55,6 @@ from ringfence.objects import (
 )
 from ringfence.runs import config as configs
 from ringfence.runs.config import build, make_solver, make_world, read_document, tagged
-from ringfence.runs.files import read_json, remove_partials, write_file, write_folder, write_json
 from ringfence.runs.folder import Clock, OnEvent, only_driver, quiet, refuse_existing, teller
 from ringfence.runs.ledger import Ledger, arrays_bytes, arrays_hash
 from ringfence.runs.summary import SCHEMA, Inequality, finite, truth_of, versions

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ringfence.deploy.policies import load_policy
+from ringfence.disk import remove_partials
 from ringfence.errors import InvalidInput
 from ringfence.experts import optimal
 from ringfence.objects import Demonstrations, Problem
 from ringfence.runs.backend import Solves, make_backend
 from ringfence.runs.config import build, make_solver
-from ringfence.runs.files import remove_partials
 from ringfence.runs.folder import OnEvent, only_driver, quiet, teller
 from ringfence.runs.summary import versions
 from ringfence.worlds.base import World

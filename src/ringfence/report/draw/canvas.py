@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ringfence.disk import write_file
 from ringfence.errors import InvalidInput
-from ringfence.report.output import write_file
 
 INK, MUTED, LINE = "#1c2430", "#667080", "#d9d6ce"
 LEARNER, EXPERT, FORBIDDEN, ALLOWED = "#0b62a4", "#c2620a", "#93307a", "#0b7a5b"
