@@ -253,9 +253,14 @@ def configure(
 
     world: where it is an object of Python's that no document can describe.
     """
-    refuse_unknown(document, where)
-    settings = tagged(where, "world", document.get("world", {}))
-    given = {name: as_table(f"{where}: [{name}]", document.get(name, {})) for name in TABLES}
+    try:
+        settings = tagged(where, "world", document.get("world", {}))
+        given = {name: as_table(f"{where}: [{name}]", document.get(name, {})) for name in TABLES}
+    except InvalidInput:
+        # Without a world its defaults are not known: of the others, what can be judged as it is.
+        sure = {n: table for n, table in document.items() if n not in TAGGED or n == "world"}
+        complete(sure, where)
+        raise
     defaults = (world or make_world(settings)).defaults(given)
     whole = {**document, "world": asdict(settings)}
     for name in TABLES:
@@ -271,9 +276,16 @@ def configure(
 
 
 def complete(document: Mapping[str, Any], where: str, world: Any = None) -> Config:
-    """A document in which the world's own defaults are written out already."""
-    refuse_unknown(document, where)
-    problems: list[str] = []
+    """A document in which the world's own defaults are written out already.
+
+    Every mistake in it is told, a line each.
+    """
+    known = ("schema", "command", "seed", *TABLES)
+    problems = [
+        f"{where}: {key!r} is unknown; there are {', '.join(known)}"
+        for key in document
+        if key not in known
+    ]
 
     def part(name: str) -> Any:
         try:
@@ -293,13 +305,6 @@ def complete(document: Mapping[str, Any], where: str, world: Any = None) -> Conf
     if problems:
         raise InvalidInput("\n".join(problems))
     return Config(str(document.get("command", "")), seed, **parts)
-
-
-def refuse_unknown(document: Mapping[str, Any], where: str) -> None:
-    allowed = ("schema", "command", "seed", *TABLES)
-    for key in document:
-        if key not in allowed:
-            raise InvalidInput(f"{where}: {key!r} is unknown; there are {', '.join(allowed)}")
 
 
 def tagged(where: str, name: str, table: Any) -> Any:
@@ -350,7 +355,12 @@ def _mistake(where: str, error: Any, kind: type) -> str:
         return f"{where} {place}: unknown; there are {names}"
     if error["type"] in ("missing", "missing_argument"):
         return f"{where} {place}: missing"
-    allowed = error["msg"].replace("Input should be ", "").replace("a valid ", "a ")
+    allowed = error["msg"].replace("Input should be ", "")
+    allowed = (
+        re.sub(r"\ba valid (?=[aeiou])", "an ", allowed)
+        .replace("a valid integer", "a whole number")
+        .replace("valid ", "")
+    )
     return f"{where} {place}: {given[:80]} is not {allowed}"
 
 
