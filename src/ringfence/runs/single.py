@@ -275,6 +275,7 @@ def create(
     """
     refuse_existing(out)
     world = world or make_world(single.world)
+    require_fit(c, world, "the constraint" if learned is None else str(learned))
     task, solver = find_task(world, single.task), make_solver(single.solver)
     tightened(c, single.problem.clearance)
     problem = replace(
@@ -294,7 +295,7 @@ def create(
     if isinstance(truth, Inequality) and learned is not None:
         provenance = constraint_files.load_document(learned)[1]["provenance"]
         problem = replace(problem, true_limit=costliest(learned.parent, provenance, truth.c))
-    require_posed(solver, Problem(task, c, problem.delta, start, (single.seed,)))
+    require_posed(solver, Problem(task, c, problem.delta, start, (single.seed,), states=states))
     files = {
         FILE: configs.to_toml(replace(single, problem=problem)).encode(),
         **({} if start is None else {START: arrays_bytes(start)}),
@@ -312,7 +313,7 @@ def create(
 
 
 def require_posed(solver: Solver, problem: Problem) -> None:
-    """A learning solver's policy must fit its task."""
+    """A solver that learns can say before its first step what it can't train."""
     check = getattr(solver, "check", None)
     if check is not None:
         check(problem)

@@ -414,11 +414,15 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
 
 def make_collector(problem: Problem, config: PPOConfig) -> Collector:
     """The task's collector, after all that can be checked before the first step."""
-    task, starts = checked(problem), problem.states
-    if config.start_share > 0 and starts is None:
+    task, share = checked(problem), config.start_share
+    require_states(problem, config)
+    raw = seen_of(problem.constraint, config.augment)
+    return task.collector(CollectorSpec(config.copies, raw, problem.seed, problem.states, share))
+
+
+def require_states(problem: Problem, config: PPOConfig) -> None:
+    if config.start_share > 0 and problem.states is None:
         raise InvalidInput("PPO: start_share needs states from demonstrations (problem.states)")
-    raw, share = seen_of(problem.constraint, config.augment), config.start_share
-    return task.collector(CollectorSpec(config.copies, raw, problem.seed, starts, share))
 
 
 # The solver ------------------------------------------------------------------------------------
@@ -452,6 +456,11 @@ class PPO:
 
     def key(self, problem: Problem, usual: dict[str, Any]) -> dict[str, Any]:
         return usual
+
+    def check(self, problem: Problem) -> None:
+        """Refuse what can be known before the first step: a start of other shapes, no states."""
+        first_learner(problem, checked(problem), self.config)
+        require_states(problem, self.config)
 
     def __call__(
         self, problem: Problem, checkpoint: Path | None = None, report: Report = quiet
