@@ -27,7 +27,7 @@ from ringfence.constraints import saved as saved_constraints
 from ringfence.constraints.saved import SavedConstraint
 from ringfence.demos import dataset
 from ringfence.disk import read_json
-from ringfence.errors import InvalidInput
+from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.given import another, as_demonstrations, describe, world_document
 from ringfence.objects import Constraint, Demonstrations, Finding, NotHere
 from ringfence.runs import backend, driver, folder, single, training
@@ -361,7 +361,11 @@ def finish_single(
     temporary = None if out is not None else TemporaryDirectory(prefix="ringfence-")
     place = Path(temporary.name) / "solve" if temporary is not None else Path(out or "")
     single.create(place, asked, c, world=world, **more)
-    summary = single.drive(place, on_event, on_record, world)
+    try:
+        summary = single.drive(place, on_event, on_record, world)
+    except InfeasibleLimit:
+        shutil.rmtree(place)  # to resume it would only say the same again
+        raise
     return Solved(summary, place, temporary)
 
 
