@@ -21,20 +21,23 @@ path = "logs.npz"
 
 [game]
 constraint = "speed <= ?"
-player = "payoff"
-expert_budget = 0.5
 iterations = 1
 buffer = 0.0
+
+[player]
+kind = "payoff"
+expert_budget = 0.5
+
+[opening]
+steps = 200
 probe = false
 
-[clone]
-steps = 200
-
-[ppo]
-env_steps = 2048
-copies = 8
-steps = 32
+[solver]
+env_steps = 1024
+copies = 16
+steps = 16
 batch = 128
+passes = 1
 hidden = [16]
 evaluation_episodes = 4
 """

@@ -52,7 +52,7 @@ FILES = {
         ([(ENV, ENV + "\nkwargs = { color = 1 }")], "unexpected keyword argument", "color"),
         ([(ENV, 'env = "CartPole-v1"')], "actions must be a flat Box", "Discrete"),
         ([("steps = 50", "")], "no registered episode length", "in a file: steps"),
-        ([(ENV, "")], "needs env", "module:function"),
+        ([(ENV, "")], "my.toml: [world] env: missing", ""),
     ],
     "features": [
         ([(FEATURES, "")], "declare at least one", "full_state = true"),
@@ -69,33 +69,42 @@ FILES = {
         ([('"speed <= ?"', '"speed <= 1"')], "nothing in it is to be learned", "put ?"),
     ],
     "configuration": [
-        ([("[game]", "[games]")], "'games'", "known here"),
-        ([("[world]", "seed = -1\n[world]")], "'seed' is -1", "at least 0"),
-        ([("[world]", "seed = true\n[world]")], "'seed' is True", "at least 0"),
-        ([("iterations = 1", "iteration = 1")], "no entry 'iteration'", "iterations"),
-        ([("iterations = 1", "iterations = 0")], "at least 1 iteration", "got 0"),
-        ([('player = "payoff"', 'player = "oracle"')], "'oracle'", "'payoff'"),
+        ([("[game]", "[games]")], "my.toml: 'games' is unknown", "there are schema, command, seed"),
+        ([("[world]", "seed = -1\n[world]")], "my.toml: seed: -1", "at least 0"),
+        ([("[world]", "seed = true\n[world]")], "my.toml: seed: True", "at least 0"),
+        ([("[world]", "schema = 1\n[world]")], "schema 1, this version reads 2", "leave it out"),
+        ([("iterations = 1", "iteration = 1")], "[game] iteration: unknown", "iterations"),
+        ([("iterations = 1", "iterations = 0")], "my.toml: [game] iterations: 0", "at least 1"),
+        ([("iterations = 1", 'iterations = "1"')], '[game] iterations: "1" is not', "an integer"),
+        ([('kind = "payoff"', 'kind = "oracle"')], "[player] kind: 'oracle'", "payoff, regression"),
         ([("expert_budget = 0.5", "expert_budget = -1.0")], "at least 0", "-1"),
-        ([('kind = "gym"', 'kind = "moon"')], "'moon'", "'gym'"),
+        ([('kind = "gym"', 'kind = "moon"')], "[world] kind: 'moon'", "grid, gym"),
+        ([('kind = "gym"', "")], "my.toml: [world] kind is missing", "grid, gym"),
         ([("batch = 128", "batch = 100")], "not a multiple", "batch size 100"),
-        ([("steps = 32", "steps = 0")], "steps must be at least 1", "got 0"),
-        ([("hidden = [16]", 'hidden = "16"')], "[ppo] hidden", "list of whole numbers"),
-        ([("[clone]", "[clone")], "not valid TOML", "line"),
-        ([('path = "logs.npz"', "heldout = 1.5")], "heldout", "between 0 and 1"),
-        ([("steps = 200", "steps = -1")], "cloning: steps", "at least 0, got -1"),
-        ([("steps = 200", "batch = 0")], "cloning: batch", "at least 1, got 0"),
-        ([("steps = 200", "learning_rate = 0.0")], "cloning: learning_rate", "above 0, got 0"),
-        ([("steps = 200", "learning_rate = nan")], "[clone] learning_rate: nan", "give a number"),
-        ([("hidden = [16]", "learning_rate = inf")], "[ppo] learning_rate: inf", "give a number"),
+        ([("steps = 16", "steps = 0")], "steps must be at least 1", "got 0"),
+        ([("hidden = [16]", 'hidden = "16"')], '[solver] hidden: "16"', "is not an array"),
+        ([("[opening]", "[opening")], "my.toml: not valid TOML", "line"),
+        ([('path = "logs.npz"', "heldout = 1.5")], "[demos] heldout: 1.5", "between 0 and 1"),
+        ([("steps = 200", "steps = -1")], "[opening] steps: -1", 'at least 1, or kind = "none"'),
+        ([("steps = 200", "batch = 0")], "[opening] batch: 0", "at least 1"),
+        ([("steps = 200", "learning_rate = 0.0")], "[opening] learning_rate: 0.0", "above 0"),
+        ([("steps = 200", "learning_rate = nan")], "[opening] learning_rate: nan", "give a number"),
+        (
+            [("hidden = [16]", "learning_rate = inf")],
+            "[solver] learning_rate: inf",
+            "give a number",
+        ),
         ([("buffer = 0.0", "epsilon = -inf")], "[game] epsilon: -inf", "give a number"),
         ([(ENV, ENV + "\nkwargs = { push = nan }")], "[world] kwargs push: nan", "give a number"),
-        ([("[world]", "ppo = 3\n[world]"), ("[ppo]", "[network]")], "[ppo] must be", "not 3"),
+        ([("[world]", "analysis = 3\n[world]")], "[analysis] must be a table", "not 3"),
+        ([("probe = false", 'kind = "none"\ninitial = "clone"')], "initial", 'else use "free"'),
+        ([("buffer = 0.0", 'method = "best"')], '[game] method: "best"', "'mt-icl' or 'icl'"),
     ],
     "tasks": [
         (
             [(ENV, ENV + '\ntasks = [{ name = "a" }, { name = "b", kwargs = { push = 0.1 } }]')],
             "don't share their dynamics",
-            "differ in their rewards only",
+            "differ in reward, goal and start only",
         ),
         (
             [(ENV, ENV + '\ntasks = [{ name = "a" }, { name = "b" }]')],
@@ -224,7 +233,8 @@ def test_a_constraint_on_other_features_is_refused(tmp_path, capsys):
     height = LinearConstraint((Feature("height", "m"),), np.ones(1), 0.7)
     ringfence.save(height, tmp_path / "c", delta=0.5, provenance={})
     assert main(["transfer", "c", "--task", "my.toml", "--out", "out"]) == 2
-    assert "over height, but task 'own_cart:make_cart' has" in capsys.readouterr().err
+    assert "c: a constraint on height, this world has speed" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_constraint_in_another_unit_is_refused(tmp_path, capsys):
@@ -233,5 +243,5 @@ def test_a_constraint_in_another_unit_is_refused(tmp_path, capsys):
     ringfence.save(fast, tmp_path / "c", delta=0.5, provenance={})
     assert main(["transfer", "c", "--task", "my.toml", "--out", "out"]) == 2
     said = capsys.readouterr().err
-    assert "'speed' in km/h, task 'own_cart:make_cart' in m/s; bring both to one unit" in said
+    assert "c: it has 'speed' in km/h, this world in m/s; bring both to one unit" in said
     assert not (tmp_path / "out").exists()
