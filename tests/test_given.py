@@ -69,3 +69,28 @@ def test_another_function_is_a_new_task_with_the_worlds_features() -> None:
     assert (task.name, task.features, task.horizon) == ("wobble", made.features, 20)
     with pytest.raises(InvalidInput, match="describe the task by its entries"):
         another(corridor(), wobble)
+
+
+def test_an_environment_object_is_found_again_by_its_id_or_else_copied() -> None:
+    plain, made = describe(gymnasium.make("Pendulum-v1"), {"spin:rad/s": 2}, None)
+    assert made is None
+    assert plain["world"]["env"] == "Pendulum-v1"
+    _, slow = describe(gymnasium.make("Pendulum-v1", g=5.0), {"spin:rad/s": 2}, None)
+    assert slow is not None
+    assert slow.tasks[0].horizon == 200
+    assert slow.tasks[0].make().unwrapped.g == 5.0  # type: ignore[attr-defined]
+    unregistered = gymnasium.make("Pendulum-v1").unwrapped
+    unregistered.spec = None
+    _, copied = describe(unregistered, {"spin:rad/s": 2}, 30)
+    assert copied is not None
+    assert copied.tasks[0].make() is not unregistered  # type: ignore[attr-defined]
+
+
+def test_a_finite_environment_object_is_asked_for_its_tables() -> None:
+    with pytest.raises(InvalidInput, match="FrozenLake-v1 is finite, so give its tables"):
+        describe(gymnasium.make("FrozenLake-v1"), None, None)
+
+
+def test_what_is_no_world_is_refused_with_what_is() -> None:
+    with pytest.raises(InvalidInput, match="or one of ours; got int"):
+        describe(42, None, None)

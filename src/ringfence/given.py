@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from ringfence.demos.logs import Log, read_minari
@@ -38,6 +40,8 @@ def describe(world: Any, features: Any, steps: int | None) -> tuple[Document, Wo
         if table["kind"] == "gym":
             table |= gym_features(features) | ({} if steps is None else {"steps": steps})
         return {"world": table}, None
+    if isinstance(world, gymnasium.Env):
+        world, steps = {_task_name(world): maker_of(world)}, steps or time_limit(world)
     if callable(world) and not hasattr(world, "tasks"):
         name = getattr(world, "__name__", "")
         world = {name if name.isidentifier() else "task": world}  # a lambda has none
@@ -45,12 +49,40 @@ def describe(world: Any, features: Any, steps: int | None) -> tuple[Document, Wo
         return {"world": dict(world)}, None
     if isinstance(world, Mapping):
         return describe_makers(world, features, steps)
+    if not hasattr(world, "tasks"):
+        raise InvalidInput(
+            "a world is a word ('maze', 'gym:ID', a map's path), a TOML file, a function that makes "
+            f"a Gymnasium environment, or one of ours; got {type(world).__name__}"
+        )
     if features is not None or steps is not None:
         raise InvalidInput("features and steps are for environments; this world has its own")
     if (settings := getattr(world, "settings", None)) is not None:
         return {"world": asdict(settings)}, None
     text = f"{type(world).__name__} {world.name!r}"
     return {"world": {"kind": "python", "description": text}}, world
+
+
+def maker_of(env: gymnasium.Env[Any, Any]) -> Any:
+    """What makes an environment like this one: its id, its spec, or a copy of itself."""
+    if isinstance(getattr(env.unwrapped, "P", None), Mapping):
+        raise InvalidInput(
+            f"{_task_name(env)} is finite, so give its tables: P, r = ringfence.from_gymnasium("
+            "env.unwrapped.P), then ringfence.table_world(P, {'task': r}, ..) (docs/python.md)"
+        )
+    spec = env.spec
+    if spec is None:
+        return lambda: copy.deepcopy(env)
+    if not spec.kwargs and not spec.additional_wrappers:
+        return spec.id
+    return lambda: gymnasium.make(spec, max_episode_steps=-1)
+
+
+def time_limit(env: gymnasium.Env[Any, Any]) -> int | None:
+    return None if env.spec is None else env.spec.max_episode_steps
+
+
+def _task_name(env: gymnasium.Env[Any, Any]) -> str:
+    return type(env.unwrapped).__name__ if env.spec is None else env.spec.id
 
 
 def describe_makers(
@@ -100,8 +132,6 @@ def another(world: World, maker: Callable[..., Any]) -> tuple[Any, World]:
 def _found(name: str) -> Callable[..., Any]:
     if ":" in name:
         return find(name)
-    import gymnasium
-
     return lambda: gymnasium.make(name, max_episode_steps=-1)
 
 

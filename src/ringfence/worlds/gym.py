@@ -173,8 +173,8 @@ class GymTask:
         limit = self.steps or self._spaces[2]
         if limit is None:
             raise InvalidInput(
-                f"{self.env} has no registered episode length: give one (solve: --horizon; in a "
-                "file: steps)"
+                f"{self.env} has no registered episode length: give one (--horizon; in a file: "
+                "steps; from Python: steps)"
             )
         return limit
 
