@@ -17,9 +17,8 @@ from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, limit, play
 from ringfence.objects import Array, Behaviour, Constraint, Feature, J, Problem, Solution
 from ringfence.players.base import ConstraintPlayer
-from ringfence.players.regression import Regression
 from ringfence.players.ftrl import ftrl
-from ringfence.players.regression import TemplateRegression
+from ringfence.players.regression import Regression, TemplateRegression
 from ringfence.solvers import soft
 from ringfence.solvers.lp import LPSolver
 from ringfence.solvers.soft import SoftSolver
