@@ -51,8 +51,9 @@ def describe(world: Any, features: Any, steps: int | None) -> tuple[Document, Wo
         return describe_makers(world, features, steps)
     if not hasattr(world, "tasks"):
         raise InvalidInput(
-            "a world is a word ('maze', 'gym:ID', a map's path), a TOML file, a function that makes "
-            f"a Gymnasium environment, or one of ours; got {type(world).__name__}"
+            "a world is a word ('maze', 'gym:ID', a map's path), a TOML file, a Gymnasium "
+            "environment or a function that makes one, or one of ours; got "
+            f"{type(world).__name__}"
         )
     if features is not None or steps is not None:
         raise InvalidInput("features and steps are for environments; this world has its own")
