@@ -271,3 +271,50 @@ def test_the_multiplier_rests_for_a_while():
 def test_nothing_that_broke_its_limit_is_kept():
     result = PPO(replace(SMALL, keep_best=True, stop_window=2)).train(line_problem(delta=0.0))
     assert result.handed_out == len(result.records)
+
+
+def test_what_can_be_known_before_the_first_step_is_refused_before_it():
+    good = line_problem()
+    PPO(SMALL).check(good)
+    with pytest.raises(InvalidInput, match="start_share needs states"):
+        PPO(replace(SMALL, start_share=0.5)).check(good)
+    with pytest.raises(InvalidInput, match="the start's actor/w0 has shape"):
+        PPO(SMALL).check(replace(good, start={"actor/w0": np.zeros((2, 2))}))
+    speed = parse_inequality("speed <= 0.3", Line().features[1:])
+    with pytest.raises(InvalidInput, match="over speed, but task 'line' has"):
+        PPO(SMALL).check(replace(good, constraint=speed))
+
+
+def test_the_problems_own_stop_reward_comes_before_the_settings():
+    """Enough is earned at once by both: after a window the training stops."""
+    config, problem = replace(SMALL, stop_window=2), line_problem(delta=1000.0)
+    assert len(PPO(config).train(problem).records) == SMALL.updates
+    asked = replace(problem, stop_reward=-1e3)
+    assert len(PPO(config).train(asked).records) == 2
+    never = PPO(replace(config, stop_reward=-1e3)).train(replace(problem, stop_reward=1e9))
+    assert len(never.records) == SMALL.updates
+
+
+def test_without_a_constraint_it_has_no_multiplier_and_does_not_stop_early():
+    free = PPO(replace(SMALL, initial_lam=3.0, stop_reward=1.0)).free()
+    assert (free.config.initial_lam, free.config.stop_reward) == (0.0, None)
+    assert PPO(SMALL).watch().count == SMALL.evaluation_episodes
+
+
+def test_a_solution_of_a_game_is_told_with_its_episodes():
+    """What `__call__` returns is what `train` does, with pictures."""
+    problem = line_problem()
+    found, trained = PPO(SMALL)(problem), PPO(SMALL).train(problem)
+    assert same_arrays(found.policy, trained.solution.policy)
+    assert len(found.pictured) == SMALL.evaluation_episodes
+    assert found.behaviour.reward == trained.solution.behaviour.reward
+    assert trained.deterministic
+
+
+def test_fresh_episodes_see_what_the_policy_was_trained_to_see():
+    problem = line_problem()
+    solution = PPO(SMALL)(problem)
+    seeing = PPO(SMALL).episodes(problem, solution, 3, (5,))
+    blind = PPO(replace(SMALL, augment=False)).episodes(problem, solution, 3, (5,))
+    assert len(seeing) == len(blind) == 3
+    assert not np.array_equal(seeing[0].actions, blind[0].actions)

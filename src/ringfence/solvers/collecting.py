@@ -16,12 +16,14 @@ from ringfence.worlds.sim.rollouts import Arrays, Chunk, CollectorSpec, Continuo
 from ringfence.worlds.sim.task_checks import check_task
 
 
-def checked(problem: Problem) -> ContinuousTask:
-    """The problem's task, if PPO can solve it."""
+def checked(problem: Problem, start_share: float = 0.0) -> ContinuousTask:
+    """The problem's task, if PPO can solve it; start_share: of episodes at demonstrated states."""
     task = continuous(problem)
     check_task(task, problem.constraint.features)
     if not np.isfinite(problem.delta):
         raise InvalidInput(f"PPO: the limit must be finite, got {problem.delta}")
+    if start_share > 0 and problem.states is None:
+        raise InvalidInput("PPO: start_share needs states from demonstrations (problem.states)")
     return task
 
 

@@ -414,15 +414,9 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
 
 def make_collector(problem: Problem, config: PPOConfig) -> Collector:
     """The task's collector, after all that can be checked before the first step."""
-    task, share = checked(problem), config.start_share
-    require_states(problem, config)
+    task, share = checked(problem, config.start_share), config.start_share
     raw = seen_of(problem.constraint, config.augment)
     return task.collector(CollectorSpec(config.copies, raw, problem.seed, problem.states, share))
-
-
-def require_states(problem: Problem, config: PPOConfig) -> None:
-    if config.start_share > 0 and problem.states is None:
-        raise InvalidInput("PPO: start_share needs states from demonstrations (problem.states)")
 
 
 # The solver ------------------------------------------------------------------------------------
@@ -459,8 +453,7 @@ class PPO:
 
     def check(self, problem: Problem) -> None:
         """Refuse what can be known before the first step: a start of other shapes, no states."""
-        first_learner(problem, checked(problem), self.config)
-        require_states(problem, self.config)
+        first_learner(problem, checked(problem, self.config.start_share), self.config)
 
     def __call__(
         self, problem: Problem, checkpoint: Path | None = None, report: Report = quiet
