@@ -6,70 +6,155 @@ from typing import Any
 
 import pytest
 
-from records import record
-from ringfence.cli import progress
+from ringfence.cli.progress import LiveLine, Progress, iteration_line, run_progress, update_line
+
+START = {"event": "start", "tasks": 1, "iterations": 3, "steps": 60_000, "each": 20_000}
 
 
-def test_a_training_speaks_at_once_then_now_and_then(monkeypatch, capsys) -> None:
-    now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    with progress.training_progress() as report:
-        assert capsys.readouterr().out == "compiling and first steps\n"
+def update_of(
+    i: int, update: int, seconds: float, updates: int = 20, reward: float | None = 700.0
+) -> dict[str, Any]:
+    """An update of 1000 steps."""
+    figures = {"reward": reward, "cost": 24.6, "delta": 20.0, "lam": 0.5}
+    where = {"event": "update", "i": i, "k": 0, "update": update, "updates": updates}
+    return {**where, "env_steps": 1000 * update, **figures, "seconds": seconds}
+
+
+def solved(i: int, k: int = 0, known: bool = False) -> dict[str, Any]:
+    return {"event": "solved", "i": i, "k": k, "known": known}
+
+
+def test_a_training_speaks_at_once_then_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_progress("training") as report:
+        report({"event": "start", "tasks": 1, "iterations": 0, "steps": 50_000})
         for update in range(1, 51):
-            now[0] += 6.0  # seconds, for 1000 steps
-            report(record(update, None if update == 1 else 700.0, 50, 1000))
-    first, *others = capsys.readouterr().out.splitlines()
-    assert first == "update 1/50  1000 steps  cost 24.6 (limit 20)  lam 0.500"
-    assert [line.split("  ")[0] for line in others] == [
+            report(update_of(0, update, 6.0 * update, 50, None if update == 1 else 700.0))
+    start, first, *others = capsys.readouterr().out.splitlines()
+    assert start == "1 task, at most 50000 environment steps"
+    assert first == "training  update 1/50  cost 24.6 (limit 20)  lam 0.5"
+    assert [line.split("  ")[1] for line in others] == [
         "update 20/50",
         "update 40/50",
         "update 50/50",
     ]
     # 30 updates of 6 seconds each are left after the twentieth
     assert others[0].endswith(
-        "reward 700  cost 24.6 (limit 20)  lam 0.500  167 steps/s  3.0 min left"
+        "reward 700  cost 24.6 (limit 20)  lam 0.5  167 steps/s  3.0 min left"
     )
     assert others[-1].endswith("0.0 min left")
 
 
-def game_update(i: int, update: int, seconds: float) -> dict[str, Any]:
-    figures = {"reward": 700.0, "cost": 24.6, "delta": 20.0, "lam": 0.5}
-    where = {"event": "update", "i": i, "update": update, "updates": 20, "env_steps": 1000 * update}
-    return {**where, **figures, "seconds": seconds}
-
-
 @pytest.mark.parametrize("resumed", [False, True])
-def test_a_game_knows_the_time_left_over_all_its_solves(capsys, resumed: bool) -> None:
+def test_a_game_knows_the_time_left_over_all_its_solves(
+    capsys: pytest.CaptureFixture[str], resumed: bool
+) -> None:
     """Three iterations of 20 updates at 6 s each; old updates of a resumed solve come in a burst
     and don't count as work."""
-    start = {"event": "start", "tasks": 1, "iterations": 3, "steps": 60_000, "failed": 2}
-    start["each"] = 20_000
     clock = 0.0
-    with progress.control_progress() as report:
-        report(start)
+    with run_progress() as report:
+        report({**START, "failed": 2})
         for i in (1, 2):
             for update in range(1, 21):
                 clock += 0.001 if resumed and i == 1 else 6.0
-                report(game_update(i, update, clock))
-            report({"event": "solved"})
+                report(update_of(i, update, clock))
+            report(solved(i))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:3] == [
-        "setting up",
-        "1 task(s), at most 60000 environment steps",
+    assert lines[:2] == [
+        "1 task, at most 3 iterations, at most 60000 environment steps",
         "2 failed demonstration(s) left out",
     ]
-    assert "left" not in lines[3]  # its seconds are a compiler's, too
+    assert "left" not in lines[2]  # its seconds are a compiler's, too
     assert lines[-1].startswith("iteration 2/3  update 20/20  reward 700  cost 24.6 (limit 20)")
     assert lines[-1].endswith("167 steps/s  2.0 min left")
 
 
-def test_solves_of_a_session_before_are_not_left_to_do(capsys) -> None:
-    start = {"event": "start", "tasks": 1, "iterations": 3, "steps": 60_000, "each": 20_000}
-    with progress.control_progress() as report:
-        report(start)
-        for _ in range(2):
-            report({"event": "solved", "known": True})
+def test_solves_of_a_session_before_are_not_left_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_progress() as report:
+        report(START)
+        report(solved(1, known=True))
+        report(solved(2, known=True))
         for update in range(1, 21):
-            report(game_update(3, update, 6.0 * update))
+            report(update_of(3, update, 6.0 * update))
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.endswith("167 steps/s  0.0 min left")
+
+
+def test_what_happens_before_the_first_iteration_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with run_progress() as report:
+        report(START)
+        report({"event": "cloning"})
+        report(update_of(0, 1, 0.0))
+        report({"event": "counting", "episodes": 100})
+        report({"event": "of another version"})
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "cloning the demonstrators",
+        "no constraint  update 1/20  reward 700  cost 24.6 (limit 20)  lam 0.5",
+        "counting violations in 100 episodes",
+    ]
+
+
+class Terminal(LiveLine):
+    """What a live line on a terminal says, one after the other."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, bool]] = []
+
+    def print(self, text: str) -> None:
+        self.said.append((text, True))
+
+    def show(self, text: str, lasting: bool) -> None:
+        self.said.append((text, lasting))
+
+
+def test_of_several_tasks_the_solved_ones_are_counted_anew_in_each_iteration() -> None:
+    line = Terminal()
+    report = Progress(line)
+    report({"event": "start", "tasks": 2, "iterations": 2})
+    for i in (1, 2):
+        report(solved(i, 0))
+        report(solved(i, 1))
+    assert line.said[0] == ("2 tasks, at most 2 iterations", True)
+    assert line.said[1:] == [
+        (f"iteration {i}/2  {n} of 2 tasks", False) for i in (1, 2) for n in (1, 2)
+    ]
+
+
+ROW: dict[str, Any] = {
+    "event": "iteration",
+    "i": 2,
+    "total": 5,
+    "constraint": {"description": "speed <= 0.7", "iou": None},
+    "learner_reward_mean": 4.5,
+    "expert_reward_mean": 4.0,
+    "learner_cost_mean": 0.25,
+    "delta_mean": 0.5,
+    "learner_true_cost_mean": None,
+    "constraint_error": None,
+    "seconds": 1.26,
+}
+
+
+def test_an_iteration_is_one_line() -> None:
+    assert iteration_line(ROW) == (
+        "iteration 2/5  speed <= 0.7  reward 4.5 (experts 4)  cost 0.25 (limit 0.5)  1.3 s"
+    )
+
+
+def test_what_only_the_truth_knows_is_told_where_there_is_one() -> None:
+    known = {**ROW, "learner_true_cost_mean": 0.125, "constraint_error": 0.05}
+    assert iteration_line(known).endswith("true cost 0.125  error 0.0500  1.3 s")
+    cells = {**known, "constraint": {"description": "4 cells", "iou": 0.75}}
+    assert iteration_line(cells).endswith("true cost 0.125  IoU 0.750  1.3 s")
+
+
+def test_a_long_constraint_does_not_fill_the_screen() -> None:
+    long = {**ROW, "constraint": {"description": "row 0 x col 1; " * 40}}
+    assert len(iteration_line(long).split("  ")[1]) <= 60
+
+
+def test_an_update_without_a_finished_episode_has_no_reward() -> None:
+    assert update_line(update_of(1, 1, 0.0, reward=None)) == (
+        "update 1/20  cost 24.6 (limit 20)  lam 0.5"
+    )
