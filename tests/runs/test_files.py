@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from ringfence import disk as files
+from ringfence.disk import read_json, remove_partials, write_file, write_folder, write_json
 from ringfence.errors import InvalidInput
-from ringfence.runs import files
-from ringfence.runs.files import read_json, remove_partials, write_file, write_folder, write_json
 
 
 @pytest.fixture

@@ -1,0 +1,392 @@
+"""A run killed at any moment and resumed ends in the same bytes, on every world; so does one that
+is played on.
+
+A kill leaves on the disk what was there at that moment. So the disk is copied at each write
+boundary, and the copies are resumed; and processes are killed for good, at boundaries and at random
+moments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringfence.cli.main import main
+from ringfence.errors import InvalidInput
+from ringfence.runs import config as configs
+from ringfence.runs import driver
+from ringfence.runs.folder import only_driver
+from small_worlds import (
+    CIRCUMSTANCES,
+    config_of,
+    demos_of,
+    every_world,
+    of_kinds,
+    once,
+    play,
+    result,
+    small,
+)
+
+Finished = Callable[[str], Path]
+
+RANDOM_KILLS = 10
+
+
+def begin_or_resume(run: Path, kind: str) -> None:
+    """What a user does after a crash: resume, or start again if there is no run yet."""
+    if not run.exists():
+        driver.create(run, *small(kind))
+    driver.drive(run)
+
+
+def at_each_boundary(monkeypatch: pytest.MonkeyPatch, tell: Callable[[], None]) -> None:
+    """Tell just before and just after each sync, each rename and each removal of a folder."""
+
+    def guarded(call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            tell()
+            answer = call(*arguments, **options)
+            tell()
+            return answer
+
+        return wrapped
+
+    for module, name in ((os, "fsync"), (os, "replace"), (os, "rename"), (shutil, "rmtree")):
+        monkeypatch.setattr(module, name, guarded(getattr(module, name)))
+
+
+# Killed for good ---------------------------------------------------------------------------------
+
+
+def forked(work: Callable[[], None], within: float | None = None) -> bool:
+    """Do it in a forked child, killed after a time if one is given; was it killed?"""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:  # an error must not go on in a second pytest
+            os._exit(0)
+    if within is not None:
+        time.sleep(within)
+        os.kill(child, signal.SIGKILL)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def killed_at_boundary(run: Path, kind: str, n: int) -> bool:
+    """Killed at its n-th write boundary; False if it came through."""
+
+    def work() -> None:
+        count = 0
+
+        def shoot() -> None:
+            nonlocal count
+            count += 1
+            if count == n:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        at_each_boundary(pytest.MonkeyPatch(), shoot)
+        begin_or_resume(run, kind)
+
+    return forked(work)
+
+
+@of_kinds("grid", "tables")
+def test_a_run_killed_over_and_over_still_ends_in_the_same_bytes(
+    kind: str, tmp_path: Path, finished: Finished
+) -> None:
+    """Each life ends one boundary further on, without a clean resume in between."""
+    run, lives = tmp_path / "run", 0
+    while killed_at_boundary(run, kind, 1 + lives):
+        lives += 1
+    assert lives > 10, "a run has more write boundaries than this: is the guard in place?"
+    assert result(run) == result(finished(kind))
+
+
+@of_kinds("grid", "tables")
+def test_a_run_killed_at_random_moments_resumes_to_the_same_bytes(
+    kind: str, tmp_path: Path, finished: Finished
+) -> None:
+    expected, rng, met = result(finished(kind)), random.Random(0), 0
+    began = time.monotonic()
+    forked(lambda: begin_or_resume(tmp_path / "whole", kind))
+    duration = time.monotonic() - began
+    for n in range(RANDOM_KILLS):
+        run = tmp_path / f"{n}"
+        forked(lambda run=run: begin_or_resume(run, kind), rng.uniform(0.1, 1.0) * duration)
+        met += run.exists() and not (run / "summary.json").exists()
+        begin_or_resume(run, kind)
+        assert result(run) == expected
+    assert met > 0, "no kill fell between the run's first and last file"
+
+
+DRIVE = """
+import sys
+from pathlib import Path
+from ringfence.runs.driver import drive
+drive(Path(sys.argv[1]), int(sys.argv[2]), lambda event: print(event["event"], flush=True))
+"""
+
+
+def begun(run: Path, workers: int = 1) -> subprocess.Popen[str]:
+    """A process of its own that drives the run and prints its events."""
+    words = [sys.executable, "-c", DRIVE, str(run), str(workers)]
+    path = os.pathsep.join(sys.path)
+    return subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+
+
+@of_kinds("gym", "ant", "ant-bullet", "ant-maze")
+def test_a_process_killed_at_a_random_moment_of_its_game_resumes_to_the_same_bytes(
+    kind: str, tmp_path: Path, finished: Finished
+) -> None:
+    """At the n-th event and a little later: imports and compilation would take most kills."""
+    rng, run, events = random.Random(kind), tmp_path / "run", 12
+    driver.create(run, *small(kind))
+    process = begun(run)
+    assert process.stdout is not None
+    for _ in range(rng.randrange(1, events)):
+        process.stdout.readline()
+    time.sleep(rng.uniform(0.0, 0.05))
+    process.kill()
+    process.wait()
+    driver.drive(run)
+    assert result(run) == result(finished(kind))
+
+
+# Its disk as a kill would have left it -----------------------------------------------------------
+
+
+class Disk:
+    """Copies of a folder, one for each state that it was in at a write boundary."""
+
+    def __init__(self, folder: Path, copies: Path) -> None:
+        self.folder, self.copies, self.seen = folder, copies, set[str]()
+        self.busy = False
+
+    def keep(self) -> None:
+        if not self.busy:  # copying has boundaries of its own
+            self.busy = True
+            self._keep()
+            self.busy = False
+
+    def _keep(self) -> None:
+        digest = hashlib.sha256()
+        for path in sorted(self.folder.rglob("*")):
+            if path.name not in CIRCUMSTANCES:
+                digest.update(str(path.relative_to(self.folder)).encode())
+                digest.update(path.read_bytes() if path.is_file() else b"")
+        if digest.hexdigest() in self.seen:
+            return
+        self.seen.add(digest.hexdigest())
+        copy = self.copies / f"{len(self.seen):03d}"
+        shutil.copytree(self.folder, copy)
+        mine = f".{os.getpid()}.partial"  # a killed process had another number
+        for path in sorted(copy.rglob(f".*{mine}"), reverse=True):
+            path.rename(path.with_name(path.name.replace(mine, ".1.partial")))
+
+
+@pytest.fixture(scope="session")
+def states(shared: Path) -> Callable[[str], Path]:
+    """A folder with a copy of each state that a small game's disk was in."""
+
+    def keep_all(kind: str, copies: Path) -> None:
+        place = copies.with_name(f"{kind}-disk")
+        for folder in (place, copies):
+            folder.mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            at_each_boundary(patch, Disk(place, copies).keep)
+            driver.create(place / "run", *small(kind))
+            driver.drive(place / "run")
+
+    return lambda kind: once(shared, f"{kind}-states", lambda copies: keep_all(kind, copies))
+
+
+@of_kinds("grid", "tables", "gym", "ant-maze")
+@pytest.mark.parametrize("part", range(4))
+def test_what_a_kill_at_each_write_boundary_leaves_resumes_to_the_same_bytes(
+    kind: str, part: int, states: Callable[[str], Path], tmp_path: Path, finished: Finished
+) -> None:
+    expected, every = result(finished(kind)), sorted(states(kind).iterdir())
+    assert len(every) > 25, "a run's disk has more states than this: is the guard in place?"
+    for state in every[part::4]:
+        run = tmp_path / state.name / "run"
+        shutil.copytree(state, run.parent)
+        begin_or_resume(run, kind)
+        assert result(run) == expected, f"state {state.name}"
+        assert not list(run.rglob(".*.partial"))
+
+
+@of_kinds("ant", "ant-bullet")
+def test_what_kills_leave_of_the_ants_game_resumes_to_the_same_bytes(
+    kind: str, states: Callable[[str], Path], tmp_path: Path, finished: Finished
+) -> None:
+    """Some of the states: it is the cart's solver, and Bullet's simulators are slow to start."""
+    every, few = sorted(states(kind).iterdir()), {"ant": 12, "ant-bullet": 2}[kind]
+    for state in every[len(every) // few // 2 :: len(every) // few][:few]:
+        run = tmp_path / state.name / "run"
+        shutil.copytree(state, run.parent)
+        begin_or_resume(run, kind)
+        assert result(run) == result(finished(kind)), f"state {state.name}"
+
+
+# Stopped, resumed, damaged -----------------------------------------------------------------------
+
+
+class Stopped(BaseException):
+    """As if the process had ended here."""
+
+
+def stop_at(n: int) -> Callable[[dict[str, Any]], None]:
+    """An observer that stops the run at its n-th event."""
+    count = 0
+
+    def watch(event: dict[str, Any]) -> None:
+        nonlocal count
+        count += 1
+        if count == n:
+            raise Stopped
+
+    return watch
+
+
+@of_kinds("grid", "tables", "gym", "ant", "ant-maze")
+def test_a_run_stopped_at_each_event_still_ends_in_the_same_bytes(
+    kind: str, tmp_path: Path, finished: Finished
+) -> None:
+    run, lives = tmp_path / "run", 0
+    driver.create(run, *small(kind))
+    while True:
+        try:
+            driver.drive(run, 1, stop_at(1 + lives))
+            break
+        except Stopped:
+            lives += 1
+    assert lives >= 4
+    assert result(run) == result(finished(kind))
+
+
+@every_world
+def test_a_resumed_run_solves_nothing_again(kind: str, finished: Finished, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished(kind), run)
+    (run / "summary.json").unlink()
+    events: list[dict[str, Any]] = []
+    driver.drive(run, 1, events.append)
+    solved = [event for event in events if event["event"] == "solved"]
+    assert solved
+    assert all(event["known"] for event in solved)
+    assert not [event for event in events if event["event"] in ("update", "cloning")]
+    assert result(run) == result(finished(kind))
+
+
+@pytest.fixture
+def torn(finished: Finished, tmp_path: Path) -> Path:
+    """A finished game's copy, to be damaged."""
+    return Path(shutil.copytree(finished("grid"), tmp_path / "run"))
+
+
+def test_a_damaged_ledger_entry_is_named(torn: Path) -> None:
+    entry = next((torn / "ledger").iterdir())
+    (entry / "arrays.safetensors").write_bytes(b"torn")
+    with pytest.raises(InvalidInput, match=f"{entry.name}.*delete it and resume"):
+        driver.drive(torn)
+
+
+def test_a_clock_that_was_cut_short_is_named(torn: Path) -> None:
+    (torn / "timing.json").write_text('{"seconds": 1')
+    with pytest.raises(InvalidInput, match=r"timing.json: it can't be read .*delete it and resume"):
+        driver.drive(torn)
+
+
+def test_other_demonstrations_are_refused(torn: Path) -> None:
+    config = torn / "config.toml"
+    digest = json.loads((torn / "constraint/constraint.json").read_text())["provenance"]
+    swapped = digest["demonstrations_sha256"][::-1]
+    config.write_text(config.read_text().replace(digest["demonstrations_sha256"], swapped))
+    with pytest.raises(InvalidInput, match="not the demonstrations"):
+        driver.drive(torn)
+
+
+def test_two_drivers_of_one_run_are_refused(torn: Path) -> None:
+    with only_driver(torn), pytest.raises(InvalidInput, match="another process"):
+        driver.drive(torn)
+
+
+# Played on ---------------------------------------------------------------------------------------
+
+
+@of_kinds("tables", "gym", "ant", "ant-maze")
+def test_a_game_played_on_ends_as_one_that_was_to_be_so_long(
+    kind: str, tmp_path: Path, finished: Finished
+) -> None:
+    short, long = tmp_path / "short", tmp_path / "long"
+    iterations = config_of(kind).game.iterations
+    played = {"command": f"ringfence learn --iterations {iterations}"}
+    play(long, kind, **played)
+    fewer = {"command": "ringfence learn", "game": {"iterations": iterations - 1}}
+    play(short, kind, **fewer)
+    solved: list[bool] = []
+    driver.extend(short, iterations)
+    driver.drive(short, 1, lambda e: solved.append(e["known"]) if e["event"] == "solved" else None)
+    tasks = len(demos_of(kind).tasks)
+    assert all(solved[: (iterations - 1) * tasks])
+    assert solved[-1] is (kind == "tables")  # whose last solutions are the earlier ones
+    assert result(short) == result(long)
+
+
+def test_a_map_is_played_on(tmp_path: Path) -> None:
+    """As before; its game of one iteration is not over, that of two is."""
+    play(tmp_path / "one", "grid", game={"iterations": 1})
+    driver.extend(tmp_path / "one", 2)
+    assert len(driver.drive(tmp_path / "one")["iterations"]) == 2
+
+
+@of_kinds("ant-bullet")
+def test_bullets_game_is_played_on(kind: str, tmp_path: Path, finished: Finished) -> None:
+    run = tmp_path / "run"
+    play(run, kind, game={"iterations": 1}, command="ringfence learn")
+    assert main(["resume", str(run), "--iterations", "2"]) == 0
+    weights = [n for n in result(run) if n.endswith("weights.safetensors")]
+    assert len(weights) == 3
+    assert all(result(run)[n] == result(finished(kind))[n] for n in weights)
+
+
+def test_a_game_is_played_on_by_more_iterations_only(torn: Path) -> None:
+    before = result(torn)
+    with pytest.raises(InvalidInput, match="has 5 iterations; to play on"):
+        driver.extend(torn, 5)
+    assert result(torn) == before
+
+
+def test_the_step_size_of_ftrl_is_that_of_its_game(tmp_path: Path) -> None:
+    play(tmp_path / "run", "grid", player={"kind": "ftrl"}, game={"iterations": 2})
+    before = result(tmp_path / "run")
+    with pytest.raises(InvalidInput, match=r"ftrl is that of 2 .*learn again with --iterations 3"):
+        driver.extend(tmp_path / "run", 3)
+    assert result(tmp_path / "run") == before
+
+
+def test_the_command_of_a_longer_game_says_so_once(tmp_path: Path) -> None:
+    for command, longer in (
+        ("ringfence learn --iterations 1 --seed 2", "ringfence learn --iterations 2 --seed 2"),
+        ("ringfence learn", "ringfence learn --iterations 2"),
+        ("ringfence learn my.toml", "ringfence learn my.toml --iterations 2"),
+    ):
+        run = tmp_path / command.replace(" ", "-")
+        driver.create(run, *small("grid", game={"iterations": 1}, command=command))
+        driver.extend(run, 2)
+        assert configs.read(run / "config.toml").command == longer
