@@ -172,7 +172,7 @@ def extend(run: Path, iterations: int) -> None:
             f"another one; learn again with --iterations {iterations}"
         )
     command, count = re.subn(r"(--iterations) \d+", rf"\1 {iterations}", config.command)
-    if not count and ".toml" not in command:  # a file has the number itself
+    if not count:
         command += f" --iterations {iterations}"
     longer = replace(config, command=command, game=replace(config.game, iterations=iterations))
     with only_driver(run):
