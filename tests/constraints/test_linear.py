@@ -27,10 +27,10 @@ def test_activation_is_the_log_of_one_plus_the_excess() -> None:
     ("text", "weights", "offset", "words"),
     [
         ("0.5 x - y <= 0", [0.5, -1], 0, "0.5 x - y <= 0"),
-        ("x >= 3", [-1, 0], -3, "-x <= -3"),
+        ("x >= 3", [-1, 0], -3, "-x <= -3 m"),
         ("2*x + 1 <= y", [2, -1], -1, "2 x - y <= -1"),
         (".5x<=1e-1", [0.5, 0], 0.1, "0.5 x <= 0.1"),
-        ("0 <= y", [0, -1], 0, "-y <= 0"),
+        ("0 <= y", [0, -1], 0, "-y <= 0 m"),
     ],
 )
 def test_inequality_is_read(text: str, weights: list, offset: float, words: str) -> None:
@@ -94,3 +94,9 @@ def test_a_clearance_is_in_the_units_of_the_right_side() -> None:
             tightened(speed, wrong)
     with pytest.raises(InvalidInput, match="lower --delta instead"):
         tightened(random_network(), 0.1)
+
+
+def test_what_forbids_nothing_or_everything_says_so() -> None:
+    none, all_ = (LinearConstraint(tuple(XY), np.zeros(2), offset) for offset in (0.0, -1.0))
+    assert none.describe() == "nothing is forbidden"
+    assert all_.describe() == "everything is forbidden"

@@ -38,7 +38,7 @@ def test_a_plane_s_run_is_that_of_its_files(speed: Path) -> None:
     assert run.maps == ()
     assert [view.kind for view in run.views] == ["line", "plane"]  # what the constraint is on first
     assert run.truth is not None
-    assert run.truth.describe() == "speed <= 0.75"
+    assert run.truth.describe() == "speed <= 0.75 m/s"
     assert [c.describe() for c in run.learned] == [
         row["constraint"]["description"] for row in run.rows
     ]

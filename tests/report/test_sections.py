@@ -310,7 +310,7 @@ def test_choices_have_their_rows(speed: Path) -> None:
 def test_code_to_paste_fits_the_run(speed: Path, run: Run) -> None:
     said = Page(str(use.section(read_run(speed)))).text("pre")
     assert 'rf.load_policy("RUN", "a")' in said
-    assert "speed <= 0.7; the demonstrations cost" in said
+    assert "speed <= 0.7 m/s; the demonstrations cost" in said
     assert "x, y and speed" in said
     compile(said, "pasted", "exec")
     on_map = Page(str(use.section(run))).text("pre")

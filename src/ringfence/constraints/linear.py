@@ -51,10 +51,11 @@ class LinearConstraint:
             if w != 0
         ]
         if not terms:
-            return f"0 <= {self.offset:.4g}"
+            return "nothing is forbidden" if self.offset >= 0 else "everything is forbidden"
         first = ("-" if terms[0][0] < 0 else "") + terms[0][1]
         rest = "".join((" - " if w < 0 else " + ") + term for w, term in terms[1:])
-        unit = self.features[0].unit if len(self.features) == 1 else "1"
+        used = [(w, f.unit) for w, f in zip(self.weights, self.features, strict=True) if w != 0]
+        unit = used[0][1] if len(used) == 1 and abs(used[0][0]) == 1 else "1"
         return f"{first}{rest} <= {self.offset:.4g}" + (f" {unit}" if unit != "1" else "")
 
     def inequality(self) -> str:
