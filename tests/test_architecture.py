@@ -81,7 +81,6 @@ EVIDENCE = "evidence is one computation: test_evidence.py holds its results agai
 SECTION = "a page's sections are told from the same runs: tests/report/test_sections.py"
 TESTED_ELSEWHERE = {
     "errors": "classes without a line of code",
-    "cli/options": "a table; tests/cli/test_main.py calls each option",
     **dict.fromkeys(
         (f"analysis/evidence/{name}" for name in (
             *("conflicts", "groups", "labels", "moves", "relate", "result"),
