@@ -191,3 +191,66 @@ def test_tasks_have_their_own_arguments_rewards_and_wrappers():
 def test_a_world_that_can_not_be_is_refused_when_it_is_made(changes, message):
     with pytest.raises(InvalidInput, match=message):
         make(config(**changes))
+
+
+class Goal(gymnasium.Env):
+    """A point that goes to a goal: observations as goal environments have them, and a number."""
+
+    observation_space = gymnasium.spaces.Dict(
+        {
+            "observation": gymnasium.spaces.Box(-np.inf, np.inf, (2,)),
+            "achieved_goal": gymnasium.spaces.Box(-np.inf, np.inf, (1,)),
+            "desired_goal": gymnasium.spaces.Box(-np.inf, np.inf, (1,)),
+            "gear": gymnasium.spaces.Discrete(3),
+        }
+    )
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.goal = 0.0, float(self.np_random.uniform(1, 2))
+        return self._seen(), {}
+
+    def _seen(self):
+        one = np.array([self.x], np.float32)
+        goal = np.array([self.goal], np.float32)
+        seen = np.array([self.x, self.goal - self.x], np.float32)
+        return {"observation": seen, "achieved_goal": one, "desired_goal": goal, "gear": 1}
+
+    def step(self, action):
+        self.x += 0.1 * float(action[0])
+        return self._seen(), -abs(self.goal - self.x), False, False, {"x": self.x}
+
+
+class Camera(Goal):
+    observation_space = gymnasium.spaces.Box(0, 255, (8, 8, 3), np.uint8)
+
+
+def make_goal() -> Goal:
+    return Goal()
+
+
+def make_camera() -> Camera:
+    return Camera()
+
+
+def test_observations_of_parts_become_one_row_of_numbers() -> None:
+    task = GymTask(f"{__name__}:make_goal", (Feature("x", "m"),), steps=10)
+    assert task.observation_dim == 1 + 1 + 3 + 2  # achieved, desired, gear, observation: by key
+    tried = trial(task)
+    np.testing.assert_array_equal(tried.observations[:, 2:5], [[0, 1, 0]] * len(tried.observations))
+    np.testing.assert_allclose(
+        tried.observations[:, 1] - tried.observations[:, 0], tried.observations[:, 6], atol=1e-6
+    )
+
+
+def test_ppo_solves_a_goal_environment() -> None:
+    task = GymTask(f"{__name__}:make_goal", (Feature("x", "m"),), steps=20)
+    spec = CollectorSpec(4, lambda phi: phi[:, 0], (0,))
+    chunk = task.collector(spec).collect(policy_for(task), 5, 0)
+    assert chunk.inputs.shape == (5, 4, 8)
+
+
+def test_an_image_is_refused_with_a_remedy() -> None:
+    with pytest.raises(InvalidInput, match=r"image.*wrapper"):
+        GymTask(f"{__name__}:make_camera", (Feature("x", "m"),), steps=10)

@@ -1,4 +1,4 @@
-"""Anyone's Gymnasium environment with Box observations and actions, as a task.
+"""Anyone's Gymnasium environment with a box of actions, as a task.
 
 The environment is named by its registered id or by "module:function" (a function that makes
 one). Its features are declared: a key of the environment's `info`, a column of the observation,
@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import FlattenObservation
 from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
@@ -27,6 +28,9 @@ from ringfence.worlds.named import Named, blame, find
 from ringfence.worlds.sim.rollouts import Collector, CollectorSpec, LocalCollector, Step
 from ringfence.worlds.sim.shapes import Shaped
 from ringfence.worlds.sim.sources import FeatureReader, TransitionFeatures
+
+#: A box with so many axes (height, width, colours) is an image.
+IMAGE_AXES = 3
 
 #: (observations [N, o], actions [N, a], next observations [N, o]) -> rewards [N]
 TransitionReward = Callable[[Array, Array, Array], Array]
@@ -149,12 +153,18 @@ class GymTask:
     maker: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        spaces = self._spaces
-        for name, space in (("observations", spaces[0]), ("actions", spaces[1])):
-            if not isinstance(space, Box) or len(space.shape) != 1:
-                raise InvalidInput(f"{self.env}: {name} must be a flat Box, got {space}")
+        space = self._spaces[1]
+        if not isinstance(space, Box) or len(space.shape) != 1:
+            raise InvalidInput(
+                f"{self.env}: actions must be a flat Box, got {space}; put a wrapper around it "
+                'that takes numbers (tasks = [{ name = .., wrapper = "module:function" }]), or '
+                "give a small discrete world as tables"
+            )
         if not np.isfinite([self.action_low, self.action_high]).all():
-            raise InvalidInput(f"{self.env}: the box of actions must be bounded")
+            raise InvalidInput(
+                f"{self.env}: the box of actions must be bounded, got {space}; put a wrapper "
+                "around it that bounds them, such as gymnasium.wrappers.RescaleAction"
+            )
         if not self.features:
             raise InvalidInput(f"{self.env}: declare at least one feature for the constraint")
         for name, place in self.sources.items():
@@ -218,7 +228,7 @@ class GymTask:
                 f"{self.env!r} made {type(made).__name__}, not a gymnasium.Env; for an old gym "
                 "environment use Gymnasium's compatibility wrapper"
             )
-        return made
+        return flattened(made, self.env)
 
     def _maker(self) -> Callable[..., Any]:
         """ "module:function", unless Gymnasium knows the name ("module:Id-v0" counts)."""
@@ -237,6 +247,30 @@ class GymTask:
         registered = gymnasium.registry.get(self.env.rpartition(":")[2])
         limit = registered.max_episode_steps if registered is not None else None
         return env.observation_space, env.action_space, limit
+
+
+def flattened(env: gymnasium.Env[Any, Any], name: str) -> gymnasium.Env[Any, Any]:
+    """The environment with one row of numbers as its observation.
+
+    Dict and Tuple spaces (goal environments, too) become their parts one after the other, a Dict's
+    in the order of its keys; a Discrete one becomes zeros and a one. An image is refused.
+    """
+    space = env.observation_space
+    if isinstance(space, Box) and len(space.shape) == 1:
+        return env
+    parts = space.spaces.values() if isinstance(space, Dict) else getattr(space, "spaces", [space])
+    if any(isinstance(part, Box) and len(part.shape) > IMAGE_AXES - 1 for part in parts):
+        raise InvalidInput(
+            f"{name}: its observation has an image ({space}), which the policy's network can't "
+            "read; put a wrapper around it that gives positions or other numbers"
+        )
+    try:
+        return FlattenObservation(env)
+    except (NotImplementedError, ValueError, TypeError):
+        raise InvalidInput(
+            f"{name}: its observations can't be made one row of numbers, got {space}; put a "
+            "wrapper around it that gives a flat Box"
+        ) from None
 
 
 @contextmanager
