@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +23,7 @@ from ringfence.objects import (
     widened,
 )
 from ringfence.runs.config import Config
-from ringfence.worlds.base import World
+from ringfence.worlds.base import Cells, World
 from ringfence.worlds.continuous import check_shapes, check_units, is_continuous
 from ringfence.worlds.finite import FiniteTask
 
@@ -66,6 +66,11 @@ def match(config: Config, world: World, demos: Demonstrations) -> Demonstrated:
             "or use --method mt-icl"
         )
     exact = config.demos.experts == "exact"
+    if exact and not all(isinstance(task, FiniteTask) for task in chosen):
+        raise InvalidInput(
+            f'[demos] experts = "exact" is for finite worlds; of {world.name} there are no exact '
+            'occupancies: use "sampled"'
+        )
     for d in given:
         if not d.heldout and not exact:
             raise InvalidInput(
@@ -181,6 +186,15 @@ def evidence_groups(shown: Demonstrated, world: World) -> tuple[Group, ...] | No
     if shown.exact:
         return exact_groups(world, tasks)
     pairs = zip(tasks, shown.demos, strict=True)
+    try:
+        return demonstrated_groups(cells, pairs)
+    except InvalidInput as problem:  # such as episodes that stop early: a game needs no whole ones
+        return NotHere(str(problem))
+
+
+def demonstrated_groups(
+    cells: Cells, pairs: Iterable[tuple[FiniteTask, TaskDemos]]
+) -> tuple[Group, ...]:
     if cells.path is None:
         return tuple(g for task, d in pairs for g in groups_of(task, d.train))
     return tuple(

@@ -49,7 +49,7 @@ from ringfence.runs.summary import (
     versions,
 )
 from ringfence.selection import select
-from ringfence.solvers.base import Solver
+from ringfence.solvers.base import Solver, require_posed
 from ringfence.worlds.base import World
 from ringfence.worlds.continuous import demonstrated_states
 
@@ -132,7 +132,10 @@ def check(config: Config, demos: Demonstrations, world: World | None = None) -> 
         refuse_constant(pieces.shown, pieces.family.used)
     if config.player.kind == "payoff":  # is there a constraint within the budget?
         pieces.player.update(pieces.shown.train, [pieces.shown.train])
-    start_states(config, pieces.shown)
+    states, none = start_states(config, pieces.shown), no_constraint(pieces.shown)
+    for task in pieces.shown.tasks:
+        posed = Problem(task, none, 0.0, None, (config.seed,), states=states.get(task.name))
+        require_posed(pieces.solver, posed)
     return pieces
 
 

@@ -58,7 +58,7 @@ from ringfence.runs.config import build, make_solver, make_world, read_document,
 from ringfence.runs.folder import Clock, OnEvent, only_driver, quiet, refuse_existing, teller
 from ringfence.runs.ledger import Ledger, arrays_bytes, arrays_hash
 from ringfence.runs.summary import SCHEMA, Inequality, finite, truth_of, versions
-from ringfence.solvers.base import Solver, pictured
+from ringfence.solvers.base import pictured, require_posed
 from ringfence.worlds.base import World
 from ringfence.worlds.finite import FiniteTask, occupancy, rollout
 from ringfence.worlds.sim.floor import ARRIVED
@@ -110,6 +110,8 @@ class ProblemTable:
             raise InvalidInput(f"[problem] delta: {self.delta} is not at least 0 and finite")
         if self.episodes < 2:
             raise InvalidInput(f"[problem] episodes: {self.episodes} is not at least 2")
+        if self.unknown not in ("avoid", "allow"):
+            raise InvalidInput(f"[problem] unknown: {self.unknown!r} is not 'avoid' or 'allow'")
 
 
 @dataclass(frozen=True)
@@ -291,6 +293,15 @@ def create(
         )
     if not problem.train:
         require_policy(single, start)
+    if start is not None and not solver.learns:
+        raise InvalidInput(
+            f"--policy is for solvers that learn; {single.solver.kind!r} begins from nothing"
+        )
+    if bool(getattr(single.solver, "start_share", 0.0)) != (states is not None):
+        raise InvalidInput(
+            "[solver] start_share and demonstrations whose states to begin at (--demos) need each "
+            "other"
+        )
     truth = truth_of(single.world, world)
     if isinstance(truth, Inequality) and learned is not None:
         provenance = constraint_files.load_document(learned)[1]["provenance"]
@@ -310,13 +321,6 @@ def create(
     out.parent.mkdir(parents=True, exist_ok=True)
     write_folder(out, files)
     write_folder(out / "constraint", saved)
-
-
-def require_posed(solver: Solver, problem: Problem) -> None:
-    """A solver that learns can say before its first step what it can't train."""
-    check = getattr(solver, "check", None)
-    if check is not None:
-        check(problem)
 
 
 def require_policy(single: Single, start: Start | None) -> None:

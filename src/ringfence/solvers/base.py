@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Problem, Solution, Trajectory
+from ringfence.worlds.finite import FiniteTask
 
 #: Told of progress inside a solve: a record, as a plain dictionary.
 Report = Callable[[dict[str, Any]], None]
@@ -57,6 +59,13 @@ class Solver(Protocol):
         ...
 
 
+def require_posed(solver: Solver, problem: Problem) -> None:
+    """A solver may have a `check` that refuses, before anything is written, what it can't solve."""
+    check = getattr(solver, "check", None)
+    if check is not None:
+        check(problem)
+
+
 @dataclass(frozen=True)
 class Exact:
     """A solver of finite worlds: a function whose answer is exact and needs no training."""
@@ -67,6 +76,12 @@ class Exact:
 
     def key(self, problem: Problem, usual: dict[str, Any]) -> dict[str, Any]:
         return usual
+
+    def check(self, problem: Problem) -> None:
+        if not isinstance(problem.task, FiniteTask):
+            raise InvalidInput(
+                f"task {problem.task.name!r} is not finite: soft, lp and lagrangian can't solve it"
+            )
 
     def __call__(
         self, problem: Problem, checkpoint: Path | None = None, report: Report = quiet

@@ -129,6 +129,9 @@ class Planner:
             "seed": list(self._stream(problem)),
         }
 
+    def check(self, problem: Problem) -> None:
+        _maze_task(problem)
+
     def __call__(
         self, problem: Problem, checkpoint: Path | None = None, report: Report = quiet
     ) -> Solution:
