@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from ringfence import api
-from ringfence.cli.frames import draw_frames
+from ringfence.cli.frames import FRAMES, draw_frames
+from ringfence.cli.main import main
 from small_worlds import PPO, result
 
 
@@ -38,3 +39,30 @@ def test_a_machine_that_cannot_draw_says_so(trained: Path, monkeypatch: pytest.M
     monkeypatch.setattr("ringfence.cli.frames.draw", lambda states: "MuJoCo can't draw here")
     assert draw_frames(trained) == "frames: not drawn, MuJoCo can't draw here"
     assert not (trained / "frames.png").exists()
+
+
+def test_an_episode_is_drawn_at_six_times_of_its_course(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def draw(states: np.ndarray) -> np.ndarray:
+        seen.append(states)
+        return np.zeros((len(states), 40, 60, 3), np.uint8)
+
+    monkeypatch.setattr("ringfence.cli.frames.draw", draw)
+    draw_frames(trained)
+    (trained / "frames.png").unlink()
+    (states,) = seen
+    assert len(states) == FRAMES
+    assert not np.array_equal(states[0], states[-1])
+
+
+def test_the_command_tells_of_the_frames(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ringfence.cli.frames.draw", lambda states: "MuJoCo can't draw here")
+    assert main(["resume", str(trained)]) == 0
+    out = capsys.readouterr().out
+    assert "frames: not drawn, MuJoCo can't draw here\n" in out
+    assert "stochastic policy, mean of 2 episodes:" in out
