@@ -405,6 +405,7 @@ def transfer(
     else:
         config = configs.read(run / "config.toml")
         settings, own = config.world, asdict(config.solver)
+        own |= {"start_share": 0.0} if "start_share" in own else {}
         if callable(task):
             settings, made = another(made or make_world(settings), task)
             table, solver_table = single.TaskTable(), own
@@ -415,7 +416,7 @@ def transfer(
             name, policy = single.selected_policy(run, task)
             table = single.TaskTable(name)
             start = policy if configs.make_solver(config.solver).learns else None
-            solver_table = {**own, **({"start_share": 0.0} if "start_share" in own else {})}
+            solver_table = own
     if steps:
         solver_table = {**solver_table, "env_steps": steps}
     if solver and solver.get("kind", solver_table["kind"]) != solver_table["kind"]:

@@ -297,10 +297,10 @@ def create(
         raise InvalidInput(
             f"--policy is for solvers that learn; {single.solver.kind!r} begins from nothing"
         )
-    if bool(getattr(single.solver, "start_share", 0.0)) != (states is not None):
+    if states is not None and not getattr(single.solver, "start_share", 0.0):
         raise InvalidInput(
-            "[solver] start_share and demonstrations whose states to begin at (--demos) need each "
-            "other"
+            "--demos, whose states episodes may begin at, needs the share of them that do: --set "
+            "solver.start_share=0.3"
         )
     truth = truth_of(single.world, world)
     if isinstance(truth, Inequality) and learned is not None:
