@@ -127,3 +127,11 @@ def test_at_a_clearance_only_the_boundary_is_another(tmp_path: Path) -> None:
     assert np.allclose(careful.raw(phi), c.raw(phi) + 0.5)
     assert (careful.delta, careful.interval) == (c.delta, None)
     assert c.tightened(0.0) is c
+
+
+@pytest.mark.parametrize(("name", "c"), [("table", TABLE), ("line", LINE), ("network", NETWORK)])
+def test_a_constraint_that_version_0_1_0_saved_still_loads(name: str, c: Constraint) -> None:
+    again = ringfence.load(Path(__file__).parent / "saved-0.1.0" / name)
+    phi = np.array([[0.0, 1.0], [2.0, 3.0]])
+    assert again.raw(phi).tobytes() == c.raw(phi).tobytes()
+    assert (again.delta, again.interval, again.provenance) == (0.25, INTERVAL, {"seed": 3})
