@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,10 +12,10 @@ from ringfence.analysis.intervals import bootstrap, interval, parameter_interval
 from ringfence.constraints.family import make_family
 from ringfence.constraints.template import parse_template
 from ringfence.errors import InvalidInput
-from ringfence.objects import NotHere, TaskDemos, Trajectory
+from ringfence.objects import Feature, NotHere, TaskDemos, Trajectory, behaviour_of
 from ringfence.players.base import Begun
 from ringfence.players.payoff import PayoffPlayer
-from ringfence.players.regression import regress
+from ringfence.players.regression import TemplateRegression, regress
 from speed_groups import FEATURES, LEARNER
 
 
@@ -113,3 +115,57 @@ def test_what_has_no_interval_says_why(change: dict, word: str) -> None:
     found = parameter_interval(played(**change))
     assert isinstance(found, NotHere)
     assert word in found.reason
+
+
+STEPS = 10
+
+
+def at(*features: float) -> Trajectory:
+    """Ten steps at one point."""
+    phi = np.tile(features, (STEPS, 1))
+    return Trajectory(np.zeros((STEPS + 1, 1)), np.zeros((STEPS, 1)), np.zeros(STEPS), phi, False)
+
+
+def of_experts(experts: list[Trajectory], learner: Trajectory, player: Any, **changes: Any) -> Any:
+    """The interval of a first constraint that answers to this learner."""
+    begun = Begun(player, [behaviour_of(experts)], [behaviour_of([learner])], False)
+    demos = [TaskDemos("drive", tuple(experts), ())]
+    return parameter_interval(played(1, player=begun, demos=demos, **changes))
+
+
+def test_the_regressions_interval_covers_what_other_demonstrations_would_give() -> None:
+    """With learners that go as fast as the experts on average."""
+    rng, covered, games = np.random.default_rng(0), 0, 150
+    for game in range(games):
+        speeds = rng.normal(0.7, 0.1, 20)
+        player = TemplateRegression(FAMILY.template, STEPS)
+        experts = [at(v) for v in speeds]
+        found = of_experts(experts, at(float(speeds.mean())), player, resamples=150, seed=game)
+        low, high = found["parameters"]["limit"]
+        covered += low <= 0.7 <= high
+    assert 0.88 < covered / games < 0.99
+
+
+@pytest.mark.parametrize("kind", [TemplateRegression, PayoffPlayer])
+def test_the_answer_lies_in_its_interval(kind: Any) -> None:
+    speeds = np.random.default_rng(1).normal(0.7, 0.1, 20)
+    experts, learner = [at(v) for v in speeds], at(float(speeds.mean()))
+    player = kind(FAMILY.template, STEPS)
+    limit = player.update([behaviour_of(experts)], [[behaviour_of([learner])]]).offset
+    low, high = of_experts(experts, learner, player, resamples=200)["parameters"]["limit"]
+    assert low <= limit <= high
+
+
+def test_resamples_beyond_the_budget_are_counted_and_left_out() -> None:
+    """Who is at (1, 1) needs a slope of at most 1, who is at (-1, -2) one of at least 2.
+
+    Of six demonstrations one is there. Resampled, it is three of six in every twentieth case: then
+    an episode costs at least STEPS log(2) / 2 = 3.5.
+    """
+    plane = (Feature("x", "m"), Feature("y", "m"))
+    family = make_family("? x - y <= 0", (), plane, None, None)
+    experts = [at(1.0, 1.0)] * 5 + [at(-1.0, -2.0)]
+    player = PayoffPlayer(family.template, STEPS, 2.4)
+    found = of_experts(experts, at(2.0, 1.0), player, family=family, resamples=200)
+    assert 3 < found["unanswered"] < 25
+    assert np.isfinite(found["parameters"]["x"]).all()
