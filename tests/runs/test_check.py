@@ -150,6 +150,17 @@ def test_python_learns_what_the_command_does_from_a_file(tmp_path: Path) -> None
     assert learned.constraint.describe().startswith("speed <= 0.68")
 
 
+def test_the_seed_is_the_callers_then_the_files_then_0(tmp_path: Path) -> None:
+    path = own_cart.write(tmp_path)
+
+    def seed(given: int | None) -> int:
+        return ask(path, None, None, None, None, given, None, "test").config.seed
+
+    assert (seed(None), seed(3)) == (0, 3)
+    own_cart.write(tmp_path, "seed = 5\n" + own_cart.TOML)
+    assert (seed(None), seed(3)) == (5, 3)
+
+
 def test_a_game_of_two_tasks_hands_back_two_policies(tmp_path: Path) -> None:
     path = own_cart.write(tmp_path, two_tasks(", kwargs = { pay = 2.0 }"), rewards=None)
     learned = ringfence.learn(path, out=tmp_path / "run")
