@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from ringfence.demos.logs import Log, read_minari
+from ringfence.demos.logs import Log, read, read_minari
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
 from ringfence.runs import config as configs
@@ -97,17 +97,20 @@ def describe_makers(
         )
     names = {task: name_of(maker) for task, maker in makers.items()}
     declared = gym_features(features)
-    if len(makers) == 1 and not callable(features) and all(names.values()):
+    function = features.get("function") if isinstance(features, Mapping) else None
+    named = name_of(function) if callable(function) else ""
+    if len(makers) == 1 and named is not None and all(names.values()):
         (task,) = makers
         table = {"kind": "gym", "env": names[task], "tasks": [{"name": task}], **declared}
+        table |= {"feature_function": named} if named else {}
         return {"world": table | ({} if steps is None else {"steps": steps})}, None
     from ringfence.worlds.python import environments
 
     known = [build("features", f, FeatureConfig) for f in declared["features"]]
     functions = {t: m if callable(m) else _found(str(m)) for t, m in makers.items()}
     sources: Any = {f.name: f.source() for f in known}
-    if isinstance(features, Mapping) and callable(features.get("function")):
-        sources = features["function"]
+    if callable(function):
+        sources = function
     made = environments(functions, [Feature(f.name, f.unit) for f in known], sources, steps)
     text = f"functions that make environments: {', '.join(makers)}"
     return {"world": {"kind": "python", "description": text}}, made
@@ -176,7 +179,8 @@ def as_demonstrations(given: Any, world: World, config: Config) -> Demonstration
     """What was given, as demonstrations; None: the configuration names where they are."""
     if given is None or isinstance(given, Demonstrations):
         return given
-    if (isinstance(given, Mapping) and "actions" in given) or isinstance(given, Sequence):
+    single = isinstance(given, Sequence) or hasattr(given, "iterate_episodes")
+    if single or (isinstance(given, Mapping) and "actions" in given):
         given = {world.tasks[0].name: given}
     if not isinstance(given, Mapping):
         raise InvalidInput(
@@ -196,7 +200,9 @@ def task_demos(task: Any, given: Any, share: float) -> TaskDemos:
     if isinstance(given, TaskDemos):
         return given
     if hasattr(given, "iterate_episodes"):  # a Minari dataset
-        episodes: list[Any] = read_minari(task.name, given)
+        episodes: list[Any] = read_minari(task.name, lambda minari: given)
+    elif isinstance(given, str | Path):
+        episodes = list(read(str(given), Path()))
     else:
         episodes = [given] if isinstance(given, Mapping) else list(given)
     logs = [as_log(task, n, episode) for n, episode in enumerate(episodes)]
