@@ -74,10 +74,9 @@ def test_keys_are_the_same_for_every_world(finished: Finished) -> None:
         kind: {k for k in keys(summary_of(finished(kind))) if not any(own in k for own in OWN)}
         for kind in KINDS
     }
-    # a world's selection by another rule may have no choice of the truth's
     common = set.intersection(*of_each.values())
     for kind, own in of_each.items():
-        assert {k for k in own - common if not k.startswith(".choices.")} == set(), kind
+        assert own - common == set(), kind
 
 
 @every_world

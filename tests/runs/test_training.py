@@ -12,6 +12,7 @@ import pytest
 
 from ringfence.demos import dataset
 from ringfence.errors import InvalidInput
+from ringfence.experts.trained import Config
 from ringfence.objects import Demonstrations
 from ringfence.runs import config as configs
 from ringfence.runs.config import make_world
@@ -156,7 +157,5 @@ def test_a_folder_that_is_there_is_not_written_over(tmp_path: Path) -> None:
 
 def test_each_expert_is_of_its_own_seed(trained: Path, tmp_path: Path) -> None:
     expert = Path(shutil.copytree(trained / "expert", tmp_path / "expert"))
-    from ringfence.experts.trained import Config
-
     found = train_experts(SETTINGS, make_world(SETTINGS), Config(**FEW), SOLVER, expert)  # type: ignore[arg-type]
     assert found[0]["actor/w0"].tobytes() != found[1]["actor/w0"].tobytes()
