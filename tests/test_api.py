@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import minari
 import numpy as np
 import pytest
 
@@ -242,6 +243,18 @@ def test_demonstrations_that_are_none_are_refused(given: Any, words: str) -> Non
         rf.learn(Cart, given, "speed <= ?", features=SPEED, steps=50, settings=SHORT)
 
 
+def test_a_minari_dataset_is_learned_from(tmp_path: Path) -> None:
+    world = {**GYM, "steps": own_cart.STEPS}
+    given = api.ask(world, episodes(), "speed <= ?", None, None, 0, SHORT, "").examine()
+    assert given.demos is not None
+    dataset.save(given.demos, tmp_path / "demos")
+    opened = minari.MinariDataset(tmp_path / "demos" / "task-00-v0" / "data")
+    one, two = (
+        rf.learn(world, shown, "speed <= ?", settings=SHORT) for shown in (opened, episodes())
+    )
+    assert one.summary["iterations"] == two.summary["iterations"]
+
+
 # Finite tables -----------------------------------------------------------------------------------
 
 
@@ -261,6 +274,55 @@ def test_a_rule_that_is_not_in_the_reward_is_learned_on_cliff_walking() -> None:
     best = learned.summary["iterations"][learned.summary["selected"] - 1]
     assert learned.summary["iterations"][0]["learner_true_cost_mean"] > 5
     assert best["learner_true_cost_mean"] == 0.0
+
+
+@pytest.fixture(scope="module")
+def lake() -> rf.TableWorld:
+    """FrozenLake without ice, from four starts: be quick, until the episode ends. Who falls into a
+    hole has ended quickly."""
+    env: Any = gymnasium.make("FrozenLake-v1", is_slippery=False).unwrapped
+    P, _ = rf.from_gymnasium(env.P)
+    letters = env.desc.ravel()
+    hurry = np.where(np.isin(letters, [b"H", b"G"]), 0.0, -1.0)
+    starts = {f"from {s}": s for s in (0, 3, 6, 8)}
+    return rf.table_world(
+        P, dict.fromkeys(starts, hurry), starts, horizon=20, name="lake",
+        features=[rf.Feature("row", "cell"), rf.Feature("col", "cell")],
+        values=np.argwhere(np.ones((4, 4))), forbidden=np.flatnonzero(letters == b"H"),
+    )  # fmt: skip
+
+
+def test_all_holes_of_frozen_lake_are_proven_and_a_new_start_keeps_off_them(
+    lake: rf.TableWorld, tmp_path: Path
+) -> None:
+    learned = rf.learn(lake)
+    assert learned.summary["constraint"]["iou"] == 1.0
+    assert learned.evidence is not None
+    assert learned.evidence.counts()["proven"] == 4
+    hurry = lake.tasks[0].mdp.reward[:, 0]
+    solved = rf.transfer(learned, {"reward": hurry, "start": 1})
+    assert (solved.summary["covered"], solved.summary["true_cost"]) == (True, 0)
+    assert solved.summary["reward"] == pytest.approx(-5)
+    found = rf.evaluate(learned, lake)
+    assert (found["truth"]["iou"], found["truth"]["impossible"]) == (1.0, 0)
+    free = rf.solve(lake, "none", task="from 3")
+    kept = rf.solve(lake, learned.constraint, task="from 3")
+    assert free.summary["reward"] > kept.summary["reward"]
+    assert free.summary["true_cost"] > 0 == kept.summary["true_cost"]
+    run = learned.save(tmp_path / "run")  # tables are in the configuration, so anyone goes on
+    assert main(["resume", str(run)]) == 0
+
+
+def test_paths_of_tables_are_states_and_actions(lake: rf.TableWorld) -> None:
+    """Down the left side and along the bottom: 0 left, 1 down, 2 right."""
+    path = {"observations": [0, 4, 8, 9, 13, 14, 15], "actions": [1, 1, 2, 1, 2, 2]}
+    findings = rf.check(lake, {"from 0": [path] * 2})
+    assert "error" not in {f.severity for f in findings}
+    fell = {"observations": [0, 4, 5], "actions": [1, 1]}
+    (error, *_) = [f for f in rf.check(lake, {"from 0": [fell] * 2}) if f.severity == "error"]
+    assert "action 1 can't lead from state 4 to state 5" in error.message
+    learned = rf.learn(lake, {"from 0": [path] * 3}, settings={"game": {"method": "icl"}})
+    assert learned.summary["tasks"] == ["from 0"]
 
 
 # Transfer, on every world ------------------------------------------------------------------------
