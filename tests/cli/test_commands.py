@@ -410,7 +410,7 @@ def test_the_ants_transfer_says_what_is_covered_first(
     floor: Path, tmp_path: Path, ask: Ask
 ) -> None:
     words = ["transfer", floor / "run", "--goal", "0,2", "--start", "1,1", "--out", tmp_path / "t"]
-    code, out, _ = ask(*words, "--episodes", 2)
+    code, out, _ = ask(*words, "--set", "solver.episodes=2")
     assert code == 0
     first, *_, last = out.splitlines()
     assert "covered" in first
