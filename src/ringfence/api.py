@@ -288,7 +288,7 @@ def solve(
     features: Any = None,
     steps: int | None = None,
     solver: Mapping[str, Any] | None = None,
-    episodes: int = 100,
+    episodes: int | None = None,
     seed: int = 0,
     out: str | Path | None = None,
     policy: str | Path | None = None,
@@ -326,7 +326,7 @@ def solve(
         seed,
         configs.tagged("solve", "world", document["world"]),
         single.TaskTable(task),
-        single.ProblemTable(delta if limit is None else limit, episodes=episodes),
+        single.ProblemTable(delta if limit is None else limit, episodes=episodes or EPISODES),
         configs.tagged("solve", "solver", table),
     )
     start = None
@@ -340,13 +340,23 @@ def solve(
 
         given = [t for d in dataset.load(Path(starts)).tasks for t in d.train]
         states = demonstrated_states(home.tasks[0], given)  # type: ignore[arg-type]
+    require_counted(asked.solver, episodes)
     return finish_single(
         asked, c, out, on_event, on_record, made, start=start, states=states, learned=learned
     )
 
 
-#: On an episode's cost on continuous worlds, where nobody says otherwise.
-LIMIT = 20.0
+#: On an episode's cost on continuous worlds, and counted after a training, where nobody says
+#: otherwise.
+LIMIT, EPISODES = 20.0, 100
+
+
+def require_counted(solver: Any, episodes: int | None) -> None:
+    if episodes is not None and not configs.make_solver(solver).learns:
+        own = ": --set solver.episodes" if hasattr(solver, "episodes") else "; leave it out"
+        raise InvalidInput(
+            f"--episodes are counted after a training; the solver {solver.kind!r} has none{own}"
+        )
 
 
 def finish_single(
@@ -378,7 +388,7 @@ def transfer(
     clearance: float = 0.0,
     steps: int | None = None,
     solver: Mapping[str, Any] | None = None,
-    episodes: int = 100,
+    episodes: int | None = None,
     seed: int = 0,
     out: str | Path | None = None,
     command: str = "ringfence.transfer",
@@ -439,11 +449,12 @@ def transfer(
             clearance,
             unknown or ("avoid" if known else "allow"),  # type: ignore[arg-type]
             covered,
-            episodes,
+            episodes or EPISODES,
             train=steps != 0,
         ),
         configs.tagged("transfer", "solver", solver_table),
     )
+    require_counted(asked.solver, episodes)
     return finish_single(
         asked,
         saved.constraint,
@@ -522,6 +533,13 @@ def make_demonstrations(
     settings = configs.tagged("world", "world", document["world"])
     home = made or make_world(settings)
     table = dict(experts or {}) if isinstance(experts, Mapping | None) else asdict(experts)
+    if home.experts != "trained" and (solver or policy is not None or workers != 1):
+        raise InvalidInput(
+            f"--steps, --policy, --workers and [solver] are of experts that are trained; those of "
+            f"{home.name} are not: leave them out"
+        )
+    if policy is not None and solver:
+        raise InvalidInput("--policy has been trained already: leave --steps and [solver] out")
     trained = {"kind": "ppo", **document.get("solver", {}), **(solver or {})}
     asked = configs.tagged("experts", "solver", trained) if home.experts == "trained" else None
     if home.experts == "trained" and out is None:
@@ -572,6 +590,8 @@ def evaluate(
         raise InvalidInput(f"{constraint}: an inequality needs a world whose features it is about")
     if home is None and demonstrations is None:
         raise InvalidInput("nothing to compare it with: give a world, or demonstrations")
+    if solver and (home is None or is_continuous(home.tasks[0])):
+        raise InvalidInput("[solver] is for planning on a finite world: leave it out")
     result: Document = {"constraint": c.describe(), "delta": delta, "not_here": {}}
     truth: Any = NotHere("no world is given")
     if home is not None:

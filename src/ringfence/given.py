@@ -28,8 +28,11 @@ Document = dict[str, Any]
 
 
 def world_document(world: Any, features: Any, steps: int | None) -> tuple[Document, World | None]:
+    """A world, and what a file says beside it: a whole document may be given, too."""
     if isinstance(world, str | Path) and str(world).endswith(".toml"):
         return configs.read_user(Path(world)), None
+    if isinstance(world, Mapping) and isinstance(world.get("world"), Mapping):
+        return dict(world), None
     return describe(world, features, steps)
 
 

@@ -42,16 +42,21 @@ def demos_make(options: Namespace) -> None:
     from ringfence import api
     from ringfence.cli.progress import run_progress
     from ringfence.demos import checks, dataset
+    from ringfence.runs.config import merged, read_user
     from ringfence.runs.training import require_new
 
     ready()
     require_new(options.out)
-    given = settings_of(options)
+    given = settings_of(options, "world", "solver", "experts")
+    world = world_of(options, given)
+    if options.config is not None:
+        refuse_world(options)
+        world = merged(read_user(options.config), {"world": given.get("world", {})})
     with run_progress("expert") as progress:
         made = api.make_demonstrations(
-            world_of(options, given),
+            world,
             {"seed": options.seed, **experts_of(options), **given.get("experts", {})},
-            solver={"env_steps": EXPERT_STEPS, **given.get("solver", {})},
+            solver=given.get("solver"),
             out=options.out,
             policy=options.policy,
             workers=options.workers,
@@ -64,10 +69,6 @@ def demos_make(options: Namespace) -> None:
         if finding.severity == "warning":
             print(finding)
     print(f"saved to {options.out}")
-
-
-#: Of an expert's training.
-EXPERT_STEPS = 1_000_000
 
 
 def experts_of(options: Namespace) -> dict[str, Any]:
@@ -88,6 +89,8 @@ def demos_check(options: Namespace) -> None:
 
     ready()
     if options.demos.suffix == ".toml":
+        if options.world is not None or options.feature:
+            raise InvalidInput(f"--world has no effect here; {options.demos} says it all")
         findings = list(api.check(options.demos))
     else:
         refuse_file(options.demos)
@@ -176,8 +179,14 @@ def demos_of(options: Namespace, world: Any, settings: Mapping[str, Any]) -> Any
                 f"--{name} is how demonstrations are made; {options.demos} has them: leave it out"
             )
         return options.demos
-    if not experts or options.config is not None:
+    if not experts:
         return None
+    if options.config is not None:
+        name = sorted(experts)[0]
+        raise InvalidInput(
+            f"--{name} is how demonstrations are made; {options.config} says where they are: leave "
+            "it out"
+        )
     from ringfence import api
 
     return api.make_demonstrations(world, {"seed": options.seed or 0, **experts})
@@ -241,6 +250,8 @@ def resume(options: Namespace) -> None:
     if (options.run / single.FILE).is_file():
         if options.iterations is not None:
             raise InvalidInput("--iterations is for games; this is a single problem: leave it out")
+        if options.workers != 1:
+            raise InvalidInput("--workers share a game; this is a single problem: leave it out")
         finish_single(options.run)
         return
     config.read(options.run / "config.toml")  # refuses what this version can't go on with
@@ -262,7 +273,7 @@ def solve(options: Namespace) -> None:
     from ringfence.runs.scalars import Scalars
 
     ready()
-    given = settings_of(options)
+    given = settings_of(options, "world", "solver")
     with run_progress("training") as progress, Scalars(options.out) as scalars:
         solved = api.solve(
             world_of(options, given),
@@ -295,7 +306,7 @@ def transfer(options: Namespace) -> None:
             raise InvalidInput("give --goal and --start, or --task, not both")
         task = {"goal": options.goal, "start": options.start}
     out = options.out = options.out or free_name(transfer_base(options.run, task))
-    given = settings_of(options)
+    given = settings_of(options, "solver")
     with run_progress("transfer") as progress:
         solved = api.transfer(
             options.run,
@@ -382,7 +393,7 @@ def evaluate(options: Namespace) -> None:
     from ringfence.disk import write_json
 
     ready()
-    given = settings_of(options)
+    given = settings_of(options, "world", "solver")
     world = None if options.world is None else world_of(options, given)
     if world is None and given.get("world"):
         raise InvalidInput("--truth and the like are of a world: give --world, too")
@@ -437,9 +448,15 @@ def reproduce(options: Namespace) -> None:
     )
 
 
+#: Of bench exact: stop when a game takes this, s.
+BUDGET = 60.0
+
+
 def bench(options: Namespace) -> None:
     from ringfence.disk import write_json
 
+    if options.what != "exact" and options.budget is not None:
+        raise InvalidInput(f"--budget has no effect on {options.what}, only on exact: leave it out")
     if options.what in ("crl", "maze"):
         from ringfence.bench.crl import bench_crl
         from ringfence.bench.maze import bench_maze
@@ -453,7 +470,7 @@ def bench(options: Namespace) -> None:
 
     print(benchmarks.HEADER)
     rows = []
-    for row in benchmarks.exact(options.budget):
+    for row in benchmarks.exact(options.budget or BUDGET):
         rows.append(row)
         print(row.line(), flush=True)
     if options.out is not None:
@@ -473,8 +490,11 @@ def ready() -> None:
     warn_once()
 
 
-def settings_of(options: Namespace) -> dict[str, Any]:
-    """The entries of the configuration that options and --set give, as a document."""
+def settings_of(options: Namespace, *tables: str) -> dict[str, Any]:
+    """The entries of the configuration that options and --set give, as a document.
+
+    tables: those that have an effect here (none: all).
+    """
     from ringfence.cli.options import OPTIONS
     from ringfence.runs.config import merged, setting
 
@@ -487,6 +507,9 @@ def settings_of(options: Namespace) -> dict[str, Any]:
             document = merged(document, {table: {key: value}})
     for text in options.set:
         document = merged(document, setting(text))
+    for name in document:
+        if tables and name not in tables:
+            raise InvalidInput(f"--set {name}.: it has no effect here; use {', '.join(tables)}")
     return document
 
 

@@ -268,7 +268,7 @@ def _solve(sub: Any, words: Sequence[str]) -> None:
         type=float,
         help="limit on an episode's cost (default: as saved; maps 0, else 20)",
     )
-    one.add_argument("--episodes", type=int, default=100, help="counted after a training")
+    one.add_argument("--episodes", type=int, help="counted after a training (default: 100)")
     one.add_argument("--demos", type=Path, help="Ant: training episodes begin at their states "
                      "(a share of them: --set solver.start_share=0.3)")  # fmt: skip
     one.add_argument(
@@ -308,7 +308,7 @@ def _transfer(sub: Any) -> None:
         "policy is only told of the clearance)"
     )
     one.add_argument("--steps", type=int, help=words)
-    one.add_argument("--episodes", type=int, default=100, help="counted after a training")
+    one.add_argument("--episodes", type=int, help="counted after a training (default: 100)")
     one.add_argument("--delta", type=float, help="limit on an episode's cost (default: as saved)")
     one.add_argument(
         "--unknown",
@@ -366,9 +366,8 @@ def _reproduce_and_bench(sub: Any) -> None:
         choices=("exact", "crl", "maze"),
         help="exact: finite worlds; crl: training on the Ant; maze: the Ant's maze",
     )
-    bench.add_argument(
-        "--budget", type=float, default=60.0, help="exact: stop when a game takes this, s"
-    )
+    words = f"exact: stop when a game takes this, s (default: {commands.BUDGET:g})"
+    bench.add_argument("--budget", type=float, help=words)
     bench.add_argument("--out", type=Path, help="file for bench.json")
 
 
