@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -461,3 +462,78 @@ def test_experiments_are_listed(ask: Ask) -> None:
     assert code == 0
     assert out.startswith("experiments: ")
     assert "grid" in out
+
+
+# Options without effect --------------------------------------------------------------------------
+
+SMALL = "--world small.txt"
+NEW = "--goal 3,3 --start 1,1"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (f"learn {SMALL} --steps 5 --out new", "[solver] env_steps: unknown"),
+        (f"learn {SMALL} --expert-budget 1 --out new", "[player] expert_budget: unknown"),
+        (f"learn {SMALL} --on row --out new", "[game] on is for 'linear' and 'mlp'"),
+        (f"learn {SMALL} --truth row<=1 --out new", "[world] truth: unknown"),
+        (f"learn {SMALL} --feature row --out new", "--feature is for 'gym:' worlds"),
+        (f"learn {SMALL} --demos demos --heldout 3 --out new", "--heldout is how demonstrations"),
+        ("learn my.toml --paths 3 --out new", "--paths is how demonstrations are made; my.toml"),
+        ("learn my.toml --set experts.noise=1 --out new", "--noise is how demonstrations are made"),
+        ("learn my.toml --world maze --out new", "--world has no effect here; my.toml says it all"),
+        ("learn my.toml --slip 0.1 --out new", "[world] slip: unknown"),
+        ("learn --world ant --horizon 9 --demos demos --out new", "[world] horizon: unknown"),
+        (f"solve {SMALL} --steps 5 --out new", "[solver] env_steps: unknown"),
+        (f"solve {SMALL} --episodes 5 --out new", "--episodes are counted after a training"),
+        (f"solve {SMALL} --demos demos --out new", "can't begin at demonstrated states"),
+        (f"solve {SMALL} --policy run --out new", "no policy in it"),
+        (f"solve {SMALL} --set game.iterations=2 --out new", "--set game.: it has no effect here"),
+        (f"transfer run {NEW} --steps 5 --out new", "[solver] env_steps: unknown"),
+        (f"transfer run {NEW} --episodes 5 --out new", "--episodes are counted after a training"),
+        (f"transfer run {NEW} --clearance 1 --out new", "clearance"),
+        (f"transfer run {NEW} --set world.slip=0.1 --out new", "--set world.: it has no effect"),
+        (f"demos make {SMALL} --steps 5 --out new", "of experts that are trained"),
+        (f"demos make {SMALL} --policy run --out new", "of experts that are trained"),
+        (f"demos make {SMALL} --workers 2 --out new", "of experts that are trained"),
+        (f"demos make {SMALL} --set game.buffer=1 --out new", "--set game.: it has no effect here"),
+        ("demos make my.toml --world maze --out new", "--world has no effect here; my.toml says"),
+        ("demos make my.toml --slip 0.1 --out new", "[world] slip: unknown"),
+        ("demos make my.toml --contaminated 0.1 --out new", "contaminated: unknown"),
+        ("demos check my.toml --world maze", "--world has no effect here; my.toml says it all"),
+        ("evaluate run --demos demos --solver lp", "[solver] is for planning on a finite world"),
+        ("evaluate run --demos demos --truth row<=1", "are of a world: give --world, too"),
+        (f"evaluate run {SMALL} --set game.buffer=1", "--set game.: it has no effect here"),
+        ("resume solved --workers 2", "--workers share a game; this is a single problem"),
+        ("resume solved --iterations 2", "--iterations is for games; this is a single problem"),
+        ("bench maze --budget 5", "--budget has no effect on maze, only on exact"),
+    ],
+)  # fmt: skip
+def test_an_option_that_has_no_effect_is_refused(
+    words: str, said: str, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    place = tmp_path / "place"
+    shutil.copytree(here, place)
+    own_cart.write(place)
+    (place / "solved").mkdir()
+    (place / "solved" / "solve.toml").touch()
+    monkeypatch.chdir(place)
+    code, _, err = ask(*words.split())
+    assert code == 2, err
+    assert said in err
+    assert len(err.splitlines()) == 1
+    assert not (place / "new").exists()
+
+
+def test_a_files_experts_are_trained_under_the_truth_that_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    """Over the file's own, as any entry."""
+    monkeypatch.chdir(tmp_path)
+    own_cart.write(tmp_path)
+    assert ask("demos", "make", "my.toml", "--paths", "2", "--out", "none")[0] == 2  # no truth
+    words = ["demos", "make", "my.toml", "--truth", "speed <= 0.5", "--steps", "256"]
+    code, _, err = ask(*words, "--paths", "2", "--heldout", "1", "--out", "made")
+    assert code == 0, err
+    made = json.loads((tmp_path / "made" / "demonstrations.json").read_text())
+    assert made["provenance"]["world"]["truth"] == "speed <= 0.5"
