@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from typing import NoReturn
 
 import pytest
 
+import own_cart
 from ringfence.cli.main import main, natural, parser, recorded_command
 
 Ask = Callable[..., tuple[int, str, str]]
@@ -489,3 +491,27 @@ def test_a_reader_that_goes_ends_the_command_without_a_word(here: Path) -> None:
     said = process.stderr.read()
     process.stderr.close()
     assert (process.wait(), said) == (1, b"")
+
+
+# Modules of one's own ----------------------------------------------------------------------------
+
+
+def test_a_module_of_the_working_directory_is_found_by_workers_and_on_resume(
+    tmp_path: Path,
+) -> None:
+    """As a command: a test's own path has the folder already."""
+    (tmp_path / "my_cart.py").write_text("from own_cart import make_cart\n")
+    own_cart.write(tmp_path, own_cart.TOML.replace("own_cart:make", "my_cart:make"))
+    script = "import sys; from ringfence.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    for words in ("learn my.toml --workers 2 --out run", "resume run"):
+        (tmp_path / "run" / "summary.json").unlink(missing_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", script, *words.split()],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(own_cart.__file__).parent)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "run" / "summary.json").is_file()

@@ -338,6 +338,19 @@ def test_other_classes_and_players_play_on_the_ant(tmp_path: Path, tables: dict)
         assert summary["expert_budget"] == 3.0
 
 
+def test_the_probe_is_not_stopped_at_what_is_enough_in_the_game(tmp_path: Path) -> None:
+    """Even where a share of the experts' reward, which is next to nothing here, stops a solve."""
+    summary = play(
+        tmp_path / "run",
+        "ant",
+        opening={"probe": True, "initial": "free"},
+        game={"stop_share": 1e-6},
+        solver={"stop_window": 1},
+    )
+    assert summary["unconstrained"]["env_steps"] == PPO["env_steps"]
+    assert summary["iterations"][0]["env_steps"] < summary["unconstrained"]["env_steps"]
+
+
 # Refusals ----------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -390,3 +391,17 @@ def test_the_command_of_a_longer_game_says_so_once(tmp_path: Path) -> None:
         driver.create(run, *small("grid", game={"iterations": 1}, command=command))
         driver.extend(run, 2)
         assert configs.read(run / "config.toml").command == longer
+
+
+def test_what_was_no_game_is_not_played_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, run = demos_of("gym"), tmp_path / "run"
+    (task,) = given.tasks
+    rich = replace(task, train=tuple(replace(t, rewards=t.rewards + 100) for t in task.train))
+    driver.create(run, config_of("gym", opening={"probe": True}), replace(given, tasks=(rich,)))
+    assert driver.drive(run)["outcome"] == "no constraint needed"
+    before = result(run)
+    assert main(["resume", str(run), "--iterations", "3"]) == 2
+    assert "there is no game to play on" in capsys.readouterr().err
+    assert result(run) == before
