@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import html
 import json
 import shutil
 from collections.abc import Callable
@@ -146,6 +147,18 @@ def test_a_check_tells_all_that_can_be_said() -> None:
     findings = rf.check(Cart, {"Cart": episodes()}, "speed <= ?", features=SPEED, steps=50)
     assert {f.severity for f in findings} == {"ok"}
     assert "error" in {f.severity for f in rf.check("maze", demos_of("grid"))}
+
+
+@every_world
+def test_every_worlds_run_has_a_page(kind: str, finished: Finished, tmp_path: Path) -> None:
+    learned = api.read_learned(finished(kind))
+    text = learned.report(tmp_path / "page.html").read_text()
+    assert learned.constraint is not None
+    for row in learned.summary["iterations"]:
+        assert f'data-i="{row["i"]}"' in text
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org", "")
+    for reason in learned.summary["not_here"].values():
+        assert html.escape(reason) in text
 
 
 # Environments as functions -----------------------------------------------------------------------

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ringfence.errors import SolverFailed
 from ringfence.objects import Problem, Solution
-from ringfence.solvers.base import Exact
 from ringfence.solvers.soft import SoftSolver
+from ringfence.solvers.solver import Exact
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import pytest
 from ringfence.constraints import constraint_files
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import Demonstrations, Feature, J, TaskDemos, Trajectory, behaviour_of
+from ringfence.report import page
 from ringfence.runs import config as configs
 from ringfence.runs import driver
 from ringfence.runs.ledger import Ledger
@@ -307,6 +308,7 @@ def test_other_games_on_a_map_end_with_a_constraint(tmp_path: Path, tables: dict
     summary = play(tmp_path / "run", "grid", **tables)
     constraint_files.load_document(tmp_path / "run" / "constraint")
     assert all(np.isfinite(row["learner_reward_mean"]) for row in summary["iterations"])
+    assert "data-i" in page.render(tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -330,6 +332,7 @@ def test_other_games_on_a_map_end_with_a_constraint(tmp_path: Path, tables: dict
 def test_other_classes_and_players_play_on_the_ant(tmp_path: Path, tables: dict) -> None:
     summary = play(tmp_path / "run", "ant", **tables)
     assert len(summary["iterations"]) == 2
+    assert "data-i" in page.render(tmp_path / "run")
     networks = summary["class"] == "mlp"
     assert bool(summary["constraint"]["parameters"]) != networks
     if summary["player"] == "payoff":

@@ -14,7 +14,7 @@ import safetensors.numpy
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Demonstrations, Solution, TaskDemos, behaviour_of
-from ringfence.players.base import Begun
+from ringfence.players.player import Begun
 from ringfence.runs import driver
 from ringfence.runs.config import make_world
 from ringfence.runs.demonstrated import Demonstrated, match

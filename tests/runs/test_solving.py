@@ -33,10 +33,11 @@ from ringfence.demos import dataset
 from ringfence.errors import InfeasibleLimit, InvalidInput, SolverFailed
 from ringfence.objects import Constraint, Demonstrations, Feature, TaskDemos, Trajectory
 from ringfence.runs import config as configs
-from ringfence.runs import single
+from ringfence.runs import counting, problem, solving
 from ringfence.runs.config import make_world
+from ringfence.runs.counting import violations
 from ringfence.runs.folder import only_driver
-from ringfence.runs.single import ProblemTable, Single, TaskTable, violations
+from ringfence.runs.problem import ProblemTable, Single, TaskTable
 from ringfence.solvers.ppo import PPO as PPOSolver
 from saved_constraints import random_network
 from small_worlds import GYM, PPO, STEPS, config_of, demos_of, once, result
@@ -62,8 +63,8 @@ def grid(task: str = "0", limit: float = 0.0, **solver: Any) -> Single:
 
 
 def solve(out: Path, asked: Single, c: Constraint, **more: Any) -> dict[str, Any]:
-    single.create(out, asked, c, **more)
-    return single.drive(out)
+    solving.create(out, asked, c, **more)
+    return solving.drive(out)
 
 
 def summary_of(folder: Path) -> dict[str, Any]:
@@ -82,22 +83,22 @@ def trained(shared: Path) -> Path:
 def test_a_configuration_reads_back(tmp_path: Path) -> None:
     new = TaskTable(spec={"start": [1, 0], "goal": [0, 3]})
     for n, one in enumerate((cart(), grid("goal (3,3)"), replace(grid(), task=new))):
-        c, _ = single.read_constraint("none", make_world(one.world))
-        single.create(tmp_path / str(n), one, c)
-        assert single.read(tmp_path / str(n)) == one
+        c, _ = problem.read_constraint("none", make_world(one.world))
+        solving.create(tmp_path / str(n), one, c)
+        assert problem.read(tmp_path / str(n)) == one
 
 
 def test_a_saved_inequality_is_solved_under_to_the_last_digit(tmp_path: Path) -> None:
     world = make_world(config_of("ant").world)
     c = parse_inequality(f"{1 / 3!r} x - 1e-7 y <= {2 / 3!r}", world.features)
     ringfence.save(c, tmp_path / "saved", delta=7.5)
-    again, delta = single.read_constraint(str(tmp_path / "saved"), world)
+    again, delta = problem.read_constraint(str(tmp_path / "saved"), world)
     assert isinstance(again, LinearConstraint)
     assert again.weights.tobytes() == c.weights.tobytes()
     assert (again.offset, delta) == (c.offset, 7.5)
     (tmp_path / "run").mkdir()
     shutil.copytree(tmp_path / "saved", tmp_path / "run" / "constraint")
-    assert single.read_constraint(str(tmp_path / "run"), world)[0].describe() == c.describe()
+    assert problem.read_constraint(str(tmp_path / "run"), world)[0].describe() == c.describe()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_a_constraint_of_other_features_is_refused(
 def test_a_table_of_another_map_is_refused(finished: Finished) -> None:
     world = make_world(replace(config_of("grid").world, map=("S.0", "...")))
     with pytest.raises(InvalidInput, match="4 x 4 cells, this world has 2 x 3"):
-        single.read_constraint(str(finished("grid")), world)
+        problem.read_constraint(str(finished("grid")), world)
 
 
 @pytest.mark.parametrize(
@@ -133,25 +134,25 @@ def test_a_table_of_another_map_is_refused(finished: Finished) -> None:
 )
 def test_a_constraint_that_there_is_not_is_refused(spec: str, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
-        single.read_constraint(spec, make_world(CART))
+        problem.read_constraint(spec, make_world(CART))
 
 
 def test_the_truth_is_a_maps_walls_or_the_stated_inequality() -> None:
     world = make_world(config_of("grid").world)
-    walls, limit = single.read_constraint("truth", world)
+    walls, limit = problem.read_constraint("truth", world)
     assert (walls.describe().endswith("row 0-2 x col 2"), limit) == (True, 0.0)
-    stated, _ = single.read_constraint("truth", make_world(CART), "speed <= 0.7")
+    stated, _ = problem.read_constraint("truth", make_world(CART), "speed <= 0.7")
     assert stated.describe() == parse_inequality("speed <= 0.7", SPEED.features).describe()
-    free, _ = single.read_constraint("none", world)
+    free, _ = problem.read_constraint("none", world)
     assert not free.cost(np.full((1, 2), 9.0)).any()
 
 
 @pytest.mark.parametrize(("word", "name"), [("1", "goal (3,3)"), ("goal (0,3)", "goal (0,3)")])
 def test_a_task_is_found_by_its_name_or_number(word: str, name: str) -> None:
     world = make_world(config_of("grid").world)
-    assert single.find_task(world, TaskTable(word)).name == name
+    assert problem.find_task(world, TaskTable(word)).name == name
     with pytest.raises(InvalidInput, match=r"use 0-1 or one of 'goal \(0,3\)', 'goal \(3,3\)'"):
-        single.find_task(world, TaskTable("2"))
+        problem.find_task(world, TaskTable("2"))
 
 
 @pytest.mark.parametrize("delta", [-1.0, float("inf"), float("nan")])
@@ -168,7 +169,7 @@ def test_an_impossible_clearance_is_refused_before_anything_is_written(
 ) -> None:
     asked = replace(cart(), problem=ProblemTable(1.0, clearance))
     with pytest.raises(InvalidInput, match="clearance must be at least 0"):
-        single.create(tmp_path / "out", asked, LIMIT)
+        solving.create(tmp_path / "out", asked, LIMIT)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -184,12 +185,12 @@ def test_demonstrations_are_starts(tmp_path: Path) -> None:
     assert not out.exists()
     starts = tmp_path / "demos"
     done = api.solve(world, "none", solver=asked, episodes=2, starts=starts, out=out)
-    stored = safetensors.numpy.load_file(done.folder / single.STATES)["states"]
+    stored = safetensors.numpy.load_file(done.folder / solving.STATES)["states"]
     np.testing.assert_array_equal(stored, states)
     (done.folder / "summary.json").unlink()
-    (done.folder / single.STATES).unlink()
+    (done.folder / solving.STATES).unlink()
     with pytest.raises(InvalidInput, match=r"states\.safetensors is missing"):
-        single.drive(done.folder)
+        solving.drive(done.folder)
 
 
 # A training --------------------------------------------------------------------------------------
@@ -213,13 +214,16 @@ def test_summary_and_curves_tell_the_same_course(trained: Path) -> None:
 
 
 def test_curves_read_back(trained: Path, tmp_path: Path) -> None:
-    curves = single.read_curves(trained / "curves.csv")
+    curves = counting.read_curves(trained / "curves.csv")
     assert curves["update"].tolist() == [1, 2, 3, 4]
     assert np.isfinite(curves["cost"]).any()
     # where no episode ended, there is nothing to say of any
-    written = single.curves([{"update": 1, "reward": None}, {"update": 2, "reward": 0.1}])
+    written = counting.curves([{"update": 1, "reward": None}, {"update": 2, "reward": 0.1}])
     (tmp_path / "curves.csv").write_bytes(written)
-    assert np.isnan(single.read_curves(tmp_path / "curves.csv")["reward"]).tolist() == [True, False]
+    assert np.isnan(counting.read_curves(tmp_path / "curves.csv")["reward"]).tolist() == [
+        True,
+        False,
+    ]
 
 
 def test_the_policy_acts_and_some_episodes_are_kept_for_pictures(trained: Path) -> None:
@@ -234,7 +238,7 @@ def test_the_policy_acts_and_some_episodes_are_kept_for_pictures(trained: Path) 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from ringfence.runs.single import drive
+from ringfence.runs.solving import drive
 
 def shoot(record):
     if record["update"] == 2:
@@ -256,9 +260,9 @@ def kill(out: Path) -> None:
 
 
 def test_a_killed_training_resumes_to_the_same_bytes(trained: Path, tmp_path: Path) -> None:
-    single.create(tmp_path / "out", cart(), LIMIT)
+    solving.create(tmp_path / "out", cart(), LIMIT)
     kill(tmp_path / "out")
-    single.drive(tmp_path / "out")
+    solving.drive(tmp_path / "out")
     assert result(tmp_path / "out") == result(trained)
 
 
@@ -280,11 +284,11 @@ def test_a_training_stopped_after_each_update_ends_in_the_same_bytes(
 ) -> None:
     start = ringfence.load_policy(trained).arrays if begun else None
     out = tmp_path / "out"
-    single.create(out, cart(), LIMIT, start=start)
+    solving.create(out, cart(), LIMIT, start=start)
     for update in range(1, UPDATES + 1):
         with pytest.raises(Stopped):
-            single.drive(out, on_record=stop_at(update))
-    single.drive(out)
+            solving.drive(out, on_record=stop_at(update))
+    solving.drive(out)
     if begun:
         solve(tmp_path / "whole", cart(), LIMIT, start=start)
     whole = result(tmp_path / "whole" if begun else trained)
@@ -307,13 +311,13 @@ def test_a_policy_is_trained_on_with_its_critics_and_multiplier(
     np.testing.assert_allclose(*values, rtol=1e-4)
     assert after["norm/count"] > start["norm/count"] > 0
     other = {name: np.asarray(np.asarray(a) * 2) for name, a in start.items()}
-    safetensors.numpy.save_file(other, out / single.START)
+    safetensors.numpy.save_file(other, out / solving.START)
     (out / "summary.json").unlink()
     with pytest.raises(InvalidInput, match=r"start\.safetensors: not what solve\.toml names"):
-        single.drive(out)
-    (out / single.START).write_bytes(b"torn")
+        solving.drive(out)
+    (out / solving.START).write_bytes(b"torn")
     with pytest.raises(InvalidInput, match=r"start\.safetensors: not what solve\.toml names"):
-        single.drive(out)
+        solving.drive(out)
 
 
 def test_a_policy_of_other_shapes_is_refused_before_anything_is_written(
@@ -321,23 +325,23 @@ def test_a_policy_of_other_shapes_is_refused_before_anything_is_written(
 ) -> None:
     start = ringfence.load_policy(trained).arrays
     with pytest.raises(InvalidInput, match=r"actor/w0 has shape \(2, 16\), not \(2, 8\)"):
-        single.create(tmp_path / "out", cart(hidden=[8]), LIMIT, start=start)
+        solving.create(tmp_path / "out", cart(hidden=[8]), LIMIT, start=start)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_only_one_process_drives_a_training(tmp_path: Path) -> None:
-    single.create(tmp_path / "out", cart(), LIMIT)
+    solving.create(tmp_path / "out", cart(), LIMIT)
     with only_driver(tmp_path / "out"), pytest.raises(InvalidInput, match="another process"):
-        single.drive(tmp_path / "out")
+        solving.drive(tmp_path / "out")
 
 
 def test_a_finished_training_is_not_trained_again(
     trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(PPOSolver, "train", None)
-    assert single.drive(trained) == summary_of(trained)
+    assert solving.drive(trained) == summary_of(trained)
     with pytest.raises(InvalidInput, match="exists already and is finished; choose another --out"):
-        single.create(trained, cart(), LIMIT)
+        solving.create(trained, cart(), LIMIT)
 
 
 @pytest.mark.parametrize("name", ["summary.json", "timing.json"])
@@ -347,7 +351,7 @@ def test_a_file_that_was_cut_short_is_named(trained: Path, tmp_path: Path, name:
         (out / "summary.json").unlink()
     (out / name).write_text("{")
     with pytest.raises(InvalidInput, match=f"{name}: it can't be read .*delete it and resume"):
-        single.drive(out)
+        solving.drive(out)
 
 
 class Broken(own_cart.Cart):
@@ -476,7 +480,7 @@ def test_the_own_task_goes_on_from_the_selected_policy(finished: Finished, tmp_p
     still = {"learning_rate": 0.0, "critic_first": 0}
     done = api.transfer(run, episodes=2, solver=still, out=tmp_path / "out")
     game = summary_of(run)
-    name, start = single.selected_policy(run, None)
+    name, start = problem.selected_policy(run, None)
     policy = done.policy.arrays
     # the first layer follows the input statistics, which go on
     for key in ("actor/w1", "actor/b1", "actor/log_std"):
@@ -484,9 +488,9 @@ def test_the_own_task_goes_on_from_the_selected_policy(finished: Finished, tmp_p
     best = game["iterations"][game["selected"] - 1]
     assert done.summary["constraint"]["description"] == best["constraint"]["description"]
     assert [done.summary["task"]] == [name] == game["tasks"]
-    assert single.selected_policy(run, name)[1].keys() == start.keys()
+    assert problem.selected_policy(run, name)[1].keys() == start.keys()
     # its demonstrations are beside the constraint, so they say what truly is too much
-    assert done.summary["true_limit_is"] == single.SHOWN
+    assert done.summary["true_limit_is"] == solving.SHOWN
     assert done.summary["true_limit"] > 0
 
 
@@ -516,7 +520,7 @@ def test_a_policy_is_told_of_a_clearance_without_training(
 ) -> None:
     """It stays the same to the byte; what it does depends on what it is told."""
     run, raw = finished("gym"), []
-    _, start = single.selected_policy(run, None)
+    _, start = problem.selected_policy(run, None)
     sees = np.array(start["actor/w0"])
     sees[-1] = 1.0  # its last input is the constraint's value; so short a game left that at 0
     c = constraint_files.load(run / "constraint")
@@ -527,7 +531,7 @@ def test_a_policy_is_told_of_a_clearance_without_training(
         assert (summary["env_steps"], summary["lam"]) == (0, None)
         files = [
             safetensors.numpy.load_file(out / n)
-            for n in ("policy/policy.safetensors", single.START)
+            for n in ("policy/policy.safetensors", solving.START)
         ]
         assert {k: v.tobytes() for k, v in files[0].items()} == {
             k: v.tobytes() for k, v in files[1].items()
@@ -552,7 +556,7 @@ def test_what_can_not_be_told_is_refused(finished: Finished, tmp_path: Path) -> 
 def test_what_has_no_own_task_is_refused(finished: Finished, tmp_path: Path) -> None:
     run = Path(shutil.copytree(finished("gym"), tmp_path / "run"))
     with pytest.raises(InvalidInput, match="no task 'walk'; it has "):
-        single.selected_policy(run, "walk")
+        problem.selected_policy(run, "walk")
     summary = summary_of(run)
     for changes, words in (
         ({"tasks": ["a", "b"]}, r"several tasks \(a, b\); choose one with --task NAME"),
@@ -560,14 +564,14 @@ def test_what_has_no_own_task_is_refused(finished: Finished, tmp_path: Path) -> 
     ):
         (run / "summary.json").write_text(json.dumps({**summary, **changes}))
         with pytest.raises(InvalidInput, match=words):
-            single.selected_policy(run, None)
+            problem.selected_policy(run, None)
     (run / "summary.json").write_text(json.dumps(summary))
     shutil.rmtree(run / "ledger")
     with pytest.raises(InvalidInput, match="not in its ledger"):
-        single.selected_policy(run, None)
+        problem.selected_policy(run, None)
     (run / "summary.json").unlink()
     with pytest.raises(InvalidInput, match="not finished; 'ringfence resume"):
-        single.selected_policy(run, None)
+        problem.selected_policy(run, None)
 
 
 # A new task --------------------------------------------------------------------------------------
@@ -597,7 +601,7 @@ def test_a_limit_travels_to_a_task_of_a_file_and_resumes_there(
     assert done.summary["constraint"]["description"].startswith("speed <= ")
     before = result(done.folder)
     (done.folder / "summary.json").unlink()
-    single.drive(done.folder)
+    solving.drive(done.folder)
     assert result(done.folder) == before
 
 
@@ -614,7 +618,7 @@ def test_covered_tasks_succeed_and_uncovered_ones_were_said(
             done = api.transfer(run, way, out=tmp_path / str(n), say=said.append).summary
         covered = ": covered" in said[0]
         told.add(covered)
-        assert covered == (done is not None and done["success"] >= single.CERTAIN)
+        assert covered == (done is not None and done["success"] >= counting.CERTAIN)
         if done is not None:
             assert done["covered"] == covered
             assert done["true_cost"] == 0
@@ -682,11 +686,11 @@ def test_a_goal_in_a_learned_wall_has_no_way(finished: Finished, tmp_path: Path)
 def test_a_solve_on_a_map_is_exact(tmp_path: Path) -> None:
     world = make_world(config_of("grid").world)
     under, free = (
-        solve(tmp_path / spec, grid("goal (0,3)"), single.read_constraint(spec, world)[0])
+        solve(tmp_path / spec, grid("goal (0,3)"), problem.read_constraint(spec, world)[0])
         for spec in ("truth", "none")
     )
     assert (under["success"], under["true_cost"], under["episodes"]) == (1.0, 0.0, None)
     assert free["true_cost"] > 0
     assert free["reward"] > under["reward"]
     paths = safetensors.numpy.load_file(tmp_path / "truth" / "episodes.safetensors")
-    assert len(paths) == single.PATHS
+    assert len(paths) == counting.PATHS
