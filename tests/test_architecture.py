@@ -35,12 +35,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     # the two players, and the game that knows their forms, not their kinds
     "players": {"errors", "objects", "constraints"},
     "solvers": {"errors", "objects", "disk", "attempts", "worlds.finite", "worlds.sim"},
-    "game": {"errors", "objects", "players.base"},
+    "game": {"errors", "objects", "players.player"},
     "selection": {"objects", "game"},
     # what was played, how demonstrations are made, what is used afterwards
     "analysis": {
         *("errors", "objects", "attempts", "demos", "constraints", "players", "game", "selection"),
-        *("solvers.soft", "worlds.base", "worlds.finite"),
+        *("solvers.soft", "worlds.world", "worlds.finite"),
     },
     "experts": {"errors", "objects", "constraints", "solvers", "worlds"},
     "deploy": {"errors", "objects", "disk", "binomial", "constraints", "worlds.sim"},
@@ -95,6 +95,8 @@ TESTED_ELSEWHERE = {
         )),
         SECTION,
     ),
+    "runs/problem": "what is asked for: tests/runs/test_solving.py asks for it",
+    "runs/counting": "what is counted: tests/runs/test_solving.py counts",
     "report/draw/axes": "what figures are drawn on: tests/report/test_figures.py looks at them",
     "report/draw/canvas": "as axes",
 }  # fmt: skip
@@ -235,24 +237,20 @@ def test_nothing_can_unpickle() -> None:
 
 
 def test_no_two_modules_share_a_name() -> None:
-    """But a page's section and its analysis; and `base`, the form that worlds, players and solvers
-    have (DESIGN's map names it)."""
+    """But a page's section and its analysis."""
     by_stem = defaultdict(list)
     for name, path in modules().items():
-        if path.stem not in ("__init__", "__main__", "base"):
+        if path.stem not in ("__init__", "__main__"):
             by_stem[path.stem].append(name)
     for stem, names in by_stem.items():
         analyses = {f"analysis.{stem}", f"report.sections.{stem}"}
         assert len(names) == 1 or set(names) == analyses, names
-    bases = [name for name, path in modules().items() if path.stem == "base"]
-    assert bases == ["players.base", "solvers.base", "worlds.base"]
 
 
 def test_names_tell_a_newcomer_the_modules_job() -> None:
-    """`single` is what a problem without a game is; it is no stack of its own."""
     bad = re.compile(r"(^|_)(control|own|single|sides|alike|course|words)(_|$)")
     for name, path in modules().items():
-        assert name == "runs.single" or not bad.search(path.stem), name
+        assert not bad.search(path.stem), name
 
 
 def test_the_package_lists_its_public_names() -> None:

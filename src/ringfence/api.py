@@ -30,12 +30,12 @@ from ringfence.disk import read_json
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.given import another, as_demonstrations, describe, world_document
 from ringfence.objects import Constraint, Demonstrations, Finding, NotHere
-from ringfence.runs import backend, driver, folder, single, training
+from ringfence.runs import backend, driver, folder, problem, solving, training
 from ringfence.runs import check as checks
 from ringfence.runs import config as configs
 from ringfence.runs.config import Config, configure, make_world, merged
-from ringfence.worlds.base import World
 from ringfence.worlds.continuous import is_continuous
+from ringfence.worlds.world import World
 
 Document = dict[str, Any]
 OnEvent = folder.OnEvent
@@ -309,24 +309,24 @@ def solve(
     truth = document["world"].get("truth", "")
     learned = None
     if isinstance(constraint, str | Path):
-        c, delta = single.read_constraint(str(constraint), home, truth)
+        c, delta = problem.read_constraint(str(constraint), home, truth)
         if Path(str(constraint)).is_dir():
-            learned = single.saved_folder(Path(str(constraint)))
+            learned = problem.saved_folder(Path(str(constraint)))
     else:
         saved = constraint if isinstance(constraint, SavedConstraint) else None
         c = saved.constraint if saved is not None else constraint
         delta = 0.0 if saved is None else saved.delta
-        single.require_fit(c, home, "constraint")
+        problem.require_fit(c, home, "constraint")
     if limit is None and learned is None and is_continuous(home.tasks[0]):
         delta = LIMIT
     kinds = home.defaults({}).get("solver", {}).get("kind", "soft")
     table = {"kind": kinds, **(document.get("solver", {})), **(solver or {})}
-    asked = single.Single(
+    asked = problem.Single(
         command,
         seed,
         configs.tagged("solve", "world", document["world"]),
-        single.TaskTable(task),
-        single.ProblemTable(delta if limit is None else limit, episodes=episodes or EPISODES),
+        problem.TaskTable(task),
+        problem.ProblemTable(delta if limit is None else limit, episodes=episodes or EPISODES),
         configs.tagged("solve", "solver", table),
     )
     start = None
@@ -360,7 +360,7 @@ def require_counted(solver: Any, episodes: int | None) -> None:
 
 
 def finish_single(
-    asked: single.Single,
+    asked: problem.Single,
     c: Constraint,
     out: str | Path | None,
     on_event: OnEvent,
@@ -370,9 +370,9 @@ def finish_single(
 ) -> Solved:
     temporary = None if out is not None else TemporaryDirectory(prefix="ringfence-")
     place = Path(temporary.name) / "solve" if temporary is not None else Path(out or "")
-    single.create(place, asked, c, world=world, **more)
+    solving.create(place, asked, c, world=world, **more)
     try:
-        summary = single.drive(place, on_event, on_record, world)
+        summary = solving.drive(place, on_event, on_record, world)
     except InfeasibleLimit:
         shutil.rmtree(place)  # to resume it would only say the same again
         raise
@@ -407,7 +407,7 @@ def transfer(
     """
     run = learned.folder if isinstance(learned, Learned) else Path(learned)
     made = learned.world if isinstance(learned, Learned) else None
-    place = single.saved_folder(run)
+    place = problem.saved_folder(run)
     saved = saved_constraints.load(place)
     start = None
     if isinstance(task, str) and ".toml" in task:
@@ -418,13 +418,13 @@ def transfer(
         own |= {"start_share": 0.0} if "start_share" in own else {}
         if callable(task):
             settings, made = another(made or make_world(settings), task)
-            table, solver_table = single.TaskTable(), own
+            table, solver_table = problem.TaskTable(), own
         elif isinstance(task, Mapping):
-            table = single.TaskTable(spec=_plain(task))
+            table = problem.TaskTable(spec=_plain(task))
             solver_table = own
         else:
-            name, policy = single.selected_policy(run, task)
-            table = single.TaskTable(name)
+            name, policy = problem.selected_policy(run, task)
+            table = problem.TaskTable(name)
             start = policy if configs.make_solver(config.solver).learns else None
             solver_table = own
     if steps:
@@ -437,14 +437,14 @@ def transfer(
     known = evidence.is_file() and home.cells is not None
     covered = None
     if known:
-        covered = single.is_covered(home, table, evidence_json.read(evidence))
-        say(coverage_sentence(single.find_task(home, table).name, table, covered))
-    asked = single.Single(
+        covered = problem.is_covered(home, table, evidence_json.read(evidence))
+        say(coverage_sentence(problem.find_task(home, table).name, table, covered))
+    asked = problem.Single(
         command,
         seed,
         settings,
         table,
-        single.ProblemTable(
+        problem.ProblemTable(
             saved.delta if limit is None else limit,
             clearance,
             unknown or ("avoid" if known else "allow"),  # type: ignore[arg-type]
@@ -477,7 +477,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def coverage_sentence(name: str, table: single.TaskTable, covered: bool | None) -> str:
+def coverage_sentence(name: str, table: problem.TaskTable, covered: bool | None) -> str:
     """What is known before the task is run."""
     start = table.spec.get("start")
     cell = tuple(start) if isinstance(start, list | tuple) and len(start) == 2 else start
@@ -487,7 +487,7 @@ def coverage_sentence(name: str, table: single.TaskTable, covered: bool | None) 
     return head + "UNCOVERED, the way leads through cells about which nothing is known"
 
 
-def read_task(text: str) -> tuple[Any, Document, single.TaskTable]:
+def read_task(text: str) -> tuple[Any, Document, problem.TaskTable]:
     """FILE.toml or FILE.toml:TASK: a world with one task, and the settings of its training."""
     name, colon, task = text.partition(".toml:")
     path = Path(name + ".toml" if colon else text)
@@ -504,7 +504,7 @@ def read_task(text: str) -> tuple[Any, Document, single.TaskTable]:
         names = ", ".join(t.name for t in tasks)
         raise InvalidInput(f"{path}: several tasks ({names}); choose one with --task {path}:NAME")
     kind = make_world(settings).defaults({}).get("solver", {}).get("kind", "soft")
-    return settings, {"kind": kind, **document.get("solver", {})}, single.TaskTable()
+    return settings, {"kind": kind, **document.get("solver", {})}, problem.TaskTable()
 
 
 def make_demonstrations(
@@ -580,11 +580,11 @@ def evaluate(
     if isinstance(constraint, SavedConstraint):
         c, delta = constraint.constraint, constraint.delta
         if home is not None:
-            single.require_fit(c, home, "constraint")
+            problem.require_fit(c, home, "constraint")
     elif home is not None:
-        c, delta = single.read_constraint(str(constraint), home, getattr(settings, "truth", ""))
+        c, delta = problem.read_constraint(str(constraint), home, getattr(settings, "truth", ""))
     elif Path(constraint).is_dir():
-        saved = saved_constraints.load(single.saved_folder(Path(constraint)))
+        saved = saved_constraints.load(problem.saved_folder(Path(constraint)))
         c, delta = saved.constraint, saved.delta
     else:
         raise InvalidInput(f"{constraint}: an inequality needs a world whose features it is about")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, SolveAll, Start, Task
-from ringfence.players.base import ConstraintPlayer
+from ringfence.players.player import ConstraintPlayer
 
 Begin = Callable[[int, Solution | None], Start | None]
 

@@ -18,11 +18,11 @@ from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
 from ringfence.runs import config as configs
 from ringfence.runs.config import Config, build
 from ringfence.runs.gather import Logged, complete, split
-from ringfence.worlds.base import World
 from ringfence.worlds.continuous import ContinuousWorld
 from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.gym import FeatureConfig, GymTask
 from ringfence.worlds.named import find
+from ringfence.worlds.world import World
 
 Document = dict[str, Any]
 

@@ -400,7 +400,7 @@ def test_interrupt_names_a_run_that_nobody_named(
 def test_interrupt_names_a_solve_that_can_go_on(
     here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
 ) -> None:
-    monkeypatch.setattr("ringfence.runs.single.drive", interrupt)
+    monkeypatch.setattr("ringfence.runs.solving.drive", interrupt)
     out = tmp_path / "solve"
     code, _, err = ask("solve", "--world", here / "small.txt", "--out", out)
     assert code == 130

@@ -12,8 +12,8 @@ from ringfence.constraints.classes import LinearClass, TableClass
 from ringfence.constraints.family import make_family
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, J
-from ringfence.players.base import Ground, payoff_gradient
 from ringfence.players.ftrl import FTRL, Config, ftrl, make
+from ringfence.players.player import Ground, payoff_gradient
 from ringfence.worlds.grid import FEATURES
 
 

@@ -8,8 +8,8 @@ from ringfence.constraints.family import make_family
 from ringfence.constraints.template import parse_template
 from ringfence.errors import InvalidInput
 from ringfence.objects import J
-from ringfence.players.base import Ground
 from ringfence.players.payoff import Config, PayoffPlayer, make
+from ringfence.players.player import Ground
 from ringfence.players.regression import TemplateRegression
 from ringfence.players.search import best_within
 from speed_groups import EXPERT, FEATURES, LEARNER, OTHER, T

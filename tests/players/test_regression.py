@@ -27,9 +27,9 @@ from ringfence.constraints.template import linear_template, parse_template
 from ringfence.errors import InvalidInput
 from ringfence.game import Rules, play
 from ringfence.objects import Behaviour, Feature, J, Problem, Solution
-from ringfence.players.base import ConstraintPlayer, Ground, payoff_gradient
 from ringfence.players.ftrl import ftrl
 from ringfence.players.network import MLPRegression
+from ringfence.players.player import ConstraintPlayer, Ground, payoff_gradient
 from ringfence.players.regression import (
     Config,
     Regression,

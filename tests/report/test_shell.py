@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from parsed_pages import Page
 
+from ringfence.disk import write_file
 from ringfence.report import shell
 from ringfence.report.markup import tag
-from ringfence.report.output import write_file
 
 
 def test_a_script_comes_along_where_something_is_explored() -> None:

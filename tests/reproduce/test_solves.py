@@ -9,7 +9,7 @@ import safetensors.numpy
 
 from ringfence.errors import InvalidInput
 from ringfence.reproduce import experiment, run, solves
-from ringfence.runs import single
+from ringfence.runs import solving
 
 WEIGHTS = "policy/policy.safetensors"
 
@@ -43,9 +43,9 @@ def test_what_another_experiment_trained_is_not_trained_again(
     text = Path("trainings.toml").read_text().replace("[variants.pid]", "[variants.renamed]")
     (tmp_path / "other.toml").write_text(text.replace('"pid"', '"renamed"'))
     made: list[Path] = []
-    create = single.create
+    create = solving.create
     monkeypatch.setattr(
-        single, "create", lambda out, *a, **k: made.append(out) or create(out, *a, **k)
+        solving, "create", lambda out, *a, **k: made.append(out) or create(out, *a, **k)
     )
     out = tmp_path / "out"
     run(str(tmp_path / "other.toml"), variants=("renamed", "gradient"), seeds=1, out=out,

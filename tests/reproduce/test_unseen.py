@@ -12,9 +12,9 @@ import pytest
 from matplotlib.image import imread
 from small_study import study_of
 
+from ringfence.disk import json_bytes
 from ringfence.reproduce import pictures, unseen
 from ringfence.reproduce.unseen import METHODS, NEW_GOAL, NEW_START, Case
-from ringfence.runs.files import json_bytes
 from ringfence.worlds.grid import safe_distances
 
 

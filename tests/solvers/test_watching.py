@@ -11,8 +11,8 @@ from line_task import Line, line_problem
 from random_policies import policy_for
 from ringfence.errors import InvalidInput
 from ringfence.objects import Solution, Trajectory, behaviour_of
-from ringfence.solvers.base import PICTURED, THINNED
 from ringfence.solvers.collecting import evaluate, no_augmentation
+from ringfence.solvers.solver import PICTURED, THINNED
 from ringfence.solvers.watching import Watcher, told
 from ringfence.worlds.grid import read_map
 

@@ -11,7 +11,6 @@ import pytest
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
 from ringfence.worlds.ant import AntTask
-from ringfence.worlds.base import Unknown
 from ringfence.worlds.continuous import (
     ContinuousWorld,
     check_shapes,
@@ -23,6 +22,7 @@ from ringfence.worlds.continuous import (
 )
 from ringfence.worlds.grid import maze
 from ringfence.worlds.gym import GymTask
+from ringfence.worlds.world import Unknown
 
 TASK = GymTask(
     "own_cart:make_cart", (Feature("speed", "m/s"),), steps=6, sources={"speed": 0}, label="cart"

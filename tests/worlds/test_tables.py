@@ -15,8 +15,8 @@ from ringfence.experts.optimal import make_demonstrations
 from ringfence.objects import Array, Behaviour, Feature
 from ringfence.runs.config import tagged, to_toml
 from ringfence.worlds import tables
-from ringfence.worlds.base import Unknown
 from ringfence.worlds.tables import Config, TableTask, TableWorld, from_gymnasium, table_world
+from ringfence.worlds.world import Unknown
 
 #: Stay or go right on a line of three states; the last is never left.
 LINE = np.zeros((3, 2, 3))

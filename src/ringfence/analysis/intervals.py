@@ -15,7 +15,7 @@ from ringfence.analysis.played import Played
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, NotHere, Trajectory, behaviour_of
-from ringfence.players.base import Begun
+from ringfence.players.player import Begun
 from ringfence.players.regression import TemplateRegression
 
 LEVEL = 0.95

@@ -10,9 +10,9 @@ from ringfence.analysis.evidence.groups import Group
 from ringfence.constraints.family import Family
 from ringfence.game import Record, weigh
 from ringfence.objects import Behaviour, Constraint, NotHere, TaskDemos
-from ringfence.players.base import ConstraintPlayer
+from ringfence.players.player import ConstraintPlayer
 from ringfence.selection import Selection
-from ringfence.worlds.base import Cells
+from ringfence.worlds.world import Cells
 
 
 @dataclass(frozen=True, eq=False)

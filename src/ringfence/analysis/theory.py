@@ -40,8 +40,8 @@ from ringfence.constraints.classes import ConstraintClass
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, play
 from ringfence.objects import Array, Behaviour, Constraint, J, Problem, Solution, SolveAll, Task
-from ringfence.players.base import payoff_gradient
 from ringfence.players.ftrl import FTRL, ftrl
+from ringfence.players.player import payoff_gradient
 
 #: Rounding and the LP's own tolerance, in units of an episode's cost or reward.
 TOLERANCE = 1e-7

@@ -16,7 +16,7 @@ import numpy as np
 
 from ringfence.constraints.family import make_family
 from ringfence.objects import Array, Trajectory, behaviour_of
-from ringfence.players.base import ConstraintPlayer, Ground
+from ringfence.players.player import ConstraintPlayer, Ground
 from ringfence.runs.config import make_player, tagged
 from ringfence.solvers.planner import LEARNER, best_moves, plan
 from ringfence.worlds.ant_maze import AntMaze

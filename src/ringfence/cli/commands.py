@@ -244,10 +244,10 @@ def tell_interval(interval: Mapping[str, Any] | None) -> None:
 def resume(options: Namespace) -> None:
     from ringfence import api
     from ringfence.cli.progress import run_progress
-    from ringfence.runs import config, driver, single
+    from ringfence.runs import config, driver, problem
 
     ready()
-    if (options.run / single.FILE).is_file():
+    if (options.run / problem.FILE).is_file():
         if options.iterations is not None:
             raise InvalidInput("--iterations is for games; this is a single problem: leave it out")
         if options.workers != 1:
@@ -334,11 +334,11 @@ def finish_single(out: Path) -> None:
     """Go on with a solve or a transfer, and tell what came of it."""
     from ringfence.api import Solved
     from ringfence.cli.progress import run_progress
-    from ringfence.runs import single
+    from ringfence.runs import solving
     from ringfence.runs.scalars import Scalars
 
     with run_progress("training") as progress, Scalars(out) as scalars:
-        summary = single.drive(out, progress, scalars)
+        summary = solving.drive(out, progress, scalars)
     tell_solved(Solved(summary, out))
 
 

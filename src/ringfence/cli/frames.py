@@ -10,7 +10,7 @@ from ringfence.constraints import constraint_files
 from ringfence.deploy.policies import load_policy
 from ringfence.disk import write_file
 from ringfence.report.draw.figures import strip
-from ringfence.runs import single
+from ringfence.runs import problem
 from ringfence.runs.config import make_world
 from ringfence.solvers.ppo import evaluate, seen_of
 from ringfence.worlds.ant import AntTask
@@ -23,10 +23,10 @@ SECONDS = 0.05  # of a step
 
 def draw_frames(run: Path) -> str:
     """One stochastic episode of a finished solve, as a strip; returns what to tell about it."""
-    config, path = single.read(run), run / "frames.png"
+    config, path = problem.read(run), run / "frames.png"
     if path.is_file():
         return f"frames: {path}"
-    task = single.find_task(make_world(config.world), config.task)
+    task = problem.find_task(make_world(config.world), config.task)
     assert isinstance(task, AntTask)
     policy = load_policy(run)
     raw = seen_of(constraint_files.load(run / "constraint"), policy.sees)

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import JSON, Array, Behaviour, Demonstrations, TaskDemos, Trajectory
 from ringfence.solvers import soft
-from ringfence.worlds.base import World
 from ringfence.worlds.finite import FiniteTask, behaviour, occupancy, rollout
 from ringfence.worlds.grid import GridWorld
+from ringfence.worlds.world import World
 
 Kind = Literal["soft", "deterministic"]
 Split = Literal["train", "heldout"]

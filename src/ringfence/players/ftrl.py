@@ -11,7 +11,7 @@ import numpy as np
 from ringfence.constraints.classes import ConstraintClass, TableClass
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Constraint
-from ringfence.players.base import Ground, History, payoff_gradient
+from ringfence.players.player import Ground, History, payoff_gradient
 
 
 @dataclass(frozen=True)

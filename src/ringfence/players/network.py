@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ringfence.constraints.mlp import MLPConstraint, zero_network
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Behaviour, Feature, J
-from ringfence.players.base import History
+from ringfence.players.player import History
 
 Params = list[tuple[Any, Any]]
 

@@ -17,7 +17,7 @@ from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.template import Template
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour
-from ringfence.players.base import Ground, History, payoff
+from ringfence.players.player import Ground, History, payoff
 from ringfence.players.search import best_within
 
 

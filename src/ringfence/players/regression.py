@@ -24,7 +24,7 @@ from ringfence.constraints.table import TableConstraint
 from ringfence.constraints.template import Template
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Constraint
-from ringfence.players.base import ConstraintPlayer, Ground, History, payoff, payoff_gradient
+from ringfence.players.player import ConstraintPlayer, Ground, History, payoff, payoff_gradient
 
 #: A cell is forbidden where the regression's fit exceeds this (the paper's threshold).
 FORBIDDEN_FIT = 0.5

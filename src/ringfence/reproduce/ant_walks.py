@@ -24,7 +24,7 @@ from ringfence.runs import driver
 from ringfence.runs.backend import Solves, make_backend
 from ringfence.runs.config import make_world
 from ringfence.runs.demonstrated import evidence_groups
-from ringfence.runs.single import TaskTable, is_covered
+from ringfence.runs.problem import TaskTable, is_covered
 from ringfence.solvers.planner import PENALTY, Planner, distances
 from ringfence.worlds.ant_maze import AntMaze
 from ringfence.worlds.grid import Cell

@@ -19,7 +19,7 @@ from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.iterates import each_seed, figures, selected
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, with_means
 from ringfence.reproduce.study import Study, Summary, telling
-from ringfence.runs import single
+from ringfence.runs import solving
 
 FOLDER = "clearance"
 #: Episodes that the policies are judged by.
@@ -58,7 +58,7 @@ def play(study: Study, variant: Variant, seed: int, run: Path) -> None:
                 run, clearance=value, steps=steps, episodes=episodes, seed=seed, out=folder,
                 command=command + (" --steps 0" if kind == "told" else ""),
             )  # fmt: skip
-        found = single.drive(folder, telling(study.say))
+        found = solving.drive(folder, telling(study.say))
         path = path_of(study.folder(variant), kind, seed)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, found)

@@ -15,8 +15,8 @@ from ringfence.constraints.table import TableConstraint
 from ringfence.experts.optimal import ExpertConfig, make_demonstrations
 from ringfence.game import Record, Rules, play
 from ringfence.objects import Behaviour, Constraint, Demonstrations, Problem, Solution
-from ringfence.players.base import ConstraintPlayer
 from ringfence.players.ftrl import ftrl
+from ringfence.players.player import ConstraintPlayer
 from ringfence.players.regression import Regression
 from ringfence.solvers import soft
 from ringfence.solvers.soft import SoftSolver

@@ -28,7 +28,7 @@ from ringfence.reproduce.iterates import played
 from ringfence.reproduce.rows import Rows
 from ringfence.reproduce.study import Study
 from ringfence.reproduce.trainings import limited, smooth
-from ringfence.runs.single import read_curves
+from ringfence.runs.counting import read_curves
 from ringfence.worlds.ant_maze import AntMaze
 from ringfence.worlds.grid import maze
 from ringfence.worlds.sim.floor import Layout

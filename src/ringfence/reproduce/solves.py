@@ -19,12 +19,12 @@ from ringfence.reproduce import experiment as experiments
 from ringfence.reproduce.experiment import Experiment, Settings, Variant
 from ringfence.reproduce.study import Say, Study, Summary, place, telling
 from ringfence.reproduce.trainings import ACTIONS, UNCONSTRAINED, course_figures
-from ringfence.runs import single
+from ringfence.runs import counting, problem, solving
 from ringfence.runs.config import make_world, tagged
 from ringfence.runs.summary import SCHEMA
 from ringfence.solvers.collecting import evaluate, no_augmentation
-from ringfence.worlds.base import World
 from ringfence.worlds.continuous import demonstrated_states
+from ringfence.worlds.world import World
 
 #: The seed path of the episodes at whose states trainings start, beside the expert's own seed.
 DEMONSTRATE = 30
@@ -45,7 +45,7 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
         return {**about, "judged": judge(world, still(world), training, ACTIONS[1:])}, 0.0
     run = trained(study.experiment, variant, seed, study.say)
     summary = read_json(run / "summary.json")
-    curves = single.read_curves(run / "curves.csv")
+    curves = counting.read_curves(run / "curves.csv")
     course = judged = None
     if training["constraint"] != UNCONSTRAINED:
         course = course_figures(curves["cost"], curves["lam"], training["delta"])
@@ -96,9 +96,9 @@ def folder_of(experiment: Experiment, variant: Variant, seed: int) -> Path:
 def trained(experiment: Experiment, variant: Variant, seed: int, say: Say) -> Path:
     """The finished run of a training, from wherever it was."""
     run = folder_of(experiment, variant, seed)
-    if not (run / single.FILE).is_file():
+    if not (run / problem.FILE).is_file():
         create(run, experiment, variant, seed, say)
-    single.drive(run, telling(say))
+    solving.drive(run, telling(say))
     return run
 
 
@@ -109,16 +109,16 @@ def create(run: Path, experiment: Experiment, variant: Variant, seed: int, say: 
         start = load_policy(trained(*referred(experiment, training["after"]), seed, say)).arrays
     if "starts" in training:
         states = states_of(experiment, training["starts"], training["start_episodes"], say)
-    asked = single.Single(
+    asked = problem.Single(
         f"ringfence reproduce {experiment.name} --variant {variant.name}",
         seed,
         tagged(where, "world", variant.get("world")),
-        single.TaskTable(),
-        single.ProblemTable(float(training["delta"]), episodes=EPISODES),
+        problem.TaskTable(),
+        problem.ProblemTable(float(training["delta"]), episodes=EPISODES),
         tagged(where, "solver", {"kind": LEARNER, **variant.get("solver")}),
     )
-    c, _ = single.read_constraint(training["constraint"], world_of(variant))
-    single.create(run, asked, c, start=start, states=states)
+    c, _ = problem.read_constraint(training["constraint"], world_of(variant))
+    solving.create(run, asked, c, start=start, states=states)
 
 
 def world_of(variant: Variant) -> World:

@@ -19,7 +19,7 @@ from ringfence.disk import read_json, write_json
 from ringfence.game import Record
 from ringfence.game import play as play_game
 from ringfence.objects import Behaviour, Trajectory, behaviour_of
-from ringfence.players.base import Ground
+from ringfence.players.player import Ground
 from ringfence.reproduce.demonstrate import configuration
 from ringfence.reproduce.exact_tasks import map_text, overlap
 from ringfence.reproduce.experiment import Variant

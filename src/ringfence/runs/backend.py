@@ -32,8 +32,8 @@ from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
 from ringfence.objects import Problem, Solution
 from ringfence.runs.config import make_solver, make_world, tagged
 from ringfence.runs.ledger import Ledger, arrays_bytes, key_hash, to_files, usual_key
-from ringfence.solvers.base import Report, Solver
-from ringfence.worlds.base import World
+from ringfence.solvers.solver import Report, Solver
+from ringfence.worlds.world import World
 
 Files = Mapping[str, bytes]
 #: Solve a problem; the same without a constraint; only watch what the policy `start` does.

@@ -22,10 +22,10 @@ from ringfence.runs.config import Config, make_world
 from ringfence.runs.demonstrated import Demonstrated
 from ringfence.runs.gather import complete, gather
 from ringfence.runs.summary import versions
-from ringfence.worlds.base import World
 from ringfence.worlds.continuous import is_continuous
 from ringfence.worlds.gym import GymTask
 from ringfence.worlds.sim.replay import Replay, first_difference, trial
+from ringfence.worlds.world import World
 
 
 @dataclass(frozen=True, eq=False)

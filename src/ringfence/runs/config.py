@@ -26,11 +26,11 @@ import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
 from ringfence.errors import InvalidInput
-from ringfence.players.base import ConstraintPlayer, Ground
+from ringfence.players.player import ConstraintPlayer, Ground
 from ringfence.selection import Rule
-from ringfence.solvers.base import Solver
-from ringfence.worlds.base import World
+from ringfence.solvers.solver import Solver
 from ringfence.worlds.named import find
+from ringfence.worlds.world import World
 
 SCHEMA = 2
 

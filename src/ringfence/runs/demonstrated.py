@@ -23,9 +23,9 @@ from ringfence.objects import (
     widened,
 )
 from ringfence.runs.config import Config
-from ringfence.worlds.base import Cells, World
 from ringfence.worlds.continuous import check_shapes, check_units, is_continuous
 from ringfence.worlds.finite import FiniteTask
+from ringfence.worlds.world import Cells, World
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ from ringfence.disk import read_json, remove_partials, write_file, write_folder,
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, play
 from ringfence.objects import Constraint, Demonstrations, J, NotHere, Problem, Solution
-from ringfence.players.base import ConstraintPlayer, Ground
+from ringfence.players.player import ConstraintPlayer, Ground
 from ringfence.runs import config as configs
 from ringfence.runs import folder
 from ringfence.runs.backend import Solves, make_backend
@@ -49,9 +49,9 @@ from ringfence.runs.summary import (
     versions,
 )
 from ringfence.selection import select
-from ringfence.solvers.base import Solver, require_posed
-from ringfence.worlds.base import World
+from ringfence.solvers.solver import Solver, require_posed
 from ringfence.worlds.continuous import demonstrated_states
+from ringfence.worlds.world import World
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,10 @@ from ringfence.objects import (
     Solution,
     behaviour_of,
 )
-from ringfence.runs.single import CERTAIN, success
+from ringfence.runs.counting import CERTAIN, success
 from ringfence.runs.summary import Inequality, per_task, truth_of
-from ringfence.worlds.base import World
 from ringfence.worlds.finite import FiniteTask
+from ringfence.worlds.world import World
 
 
 def against_truth(

@@ -18,7 +18,7 @@ from ringfence.disk import reading, write_folder
 from ringfence.errors import InvalidInput
 from ringfence.game import Begin
 from ringfence.objects import Array, Behaviour, J, Problem, Solution, Start
-from ringfence.players.base import Begun, ConstraintPlayer
+from ringfence.players.player import Begun, ConstraintPlayer
 from ringfence.runs.backend import Solves
 from ringfence.runs.config import Config
 from ringfence.runs.demonstrated import Demonstrated

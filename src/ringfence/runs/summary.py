@@ -22,7 +22,7 @@ from ringfence.objects import Behaviour, Constraint, J, Solution
 from ringfence.players.search import expert_levels
 from ringfence.runs.config import Config
 from ringfence.selection import Selection
-from ringfence.worlds.base import Truth, World
+from ringfence.worlds.world import Truth, World
 
 SCHEMA = 2
 

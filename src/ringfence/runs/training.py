@@ -21,7 +21,7 @@ from ringfence.runs.backend import Solves, make_backend
 from ringfence.runs.config import build, make_solver
 from ringfence.runs.folder import OnEvent, only_driver, quiet, teller
 from ringfence.runs.summary import versions
-from ringfence.worlds.base import World
+from ringfence.worlds.world import World
 
 
 def make_demonstrations(

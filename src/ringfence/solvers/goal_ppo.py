@@ -14,8 +14,8 @@ import numpy as np
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Problem, Solution, behaviour_of
-from ringfence.solvers.base import pictured
 from ringfence.solvers.ppo import PPO, PPOConfig, evaluate
+from ringfence.solvers.solver import pictured
 
 EPISODES = 50  # its stream of random numbers
 

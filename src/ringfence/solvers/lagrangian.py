@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import Array, Problem, Solution
-from ringfence.solvers.base import Exact
 from ringfence.solvers.lp import policy_of
 from ringfence.solvers.soft import COST_TOLERANCE, pair_costs, plan, solve
+from ringfence.solvers.solver import Exact
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy
 
 #: Differences of values below this are rounding: they don't make an action better, and costs

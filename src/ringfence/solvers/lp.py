@@ -23,8 +23,8 @@ from scipy.sparse import csc_array, csr_array, eye_array, kron
 
 from ringfence.errors import InfeasibleLimit, InvalidInput, SolverFailed, UnboundedProblem
 from ringfence.objects import Array, Problem, Solution
-from ringfence.solvers.base import Exact
 from ringfence.solvers.soft import pair_costs
+from ringfence.solvers.solver import Exact
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour
 
 #: HiGHS's tolerance on rows, bounds and reduced costs (its default is 1e-7). With it the worst

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Problem, Solution, behaviour_of
-from ringfence.solvers.base import Report, pictured, quiet
+from ringfence.solvers.solver import Report, pictured, quiet
 from ringfence.worlds.sim.ant_walk import Walk, Walked, walk
 from ringfence.worlds.sim.floor import Cell, MazeTask, flag
 

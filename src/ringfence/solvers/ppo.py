@@ -30,12 +30,12 @@ from numpy.typing import NDArray
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
 from ringfence.solvers import networks
-from ringfence.solvers.base import Report, quiet
 from ringfence.solvers.checkpoints import Checkpoint
 from ringfence.solvers.collecting import checked, evaluate, no_augmentation, prepare, seen_of
 from ringfence.solvers.keep_best import KeepBest, Kept
 from ringfence.solvers.networks import Descended, Params, Rows, descend, network
 from ringfence.solvers.scaling import Statistics, rescaled, same_outputs, same_values
+from ringfence.solvers.solver import Report, quiet
 from ringfence.solvers.watching import Watcher, told
 from ringfence.worlds.sim.rollouts import Arrays, Chunk, Collector, CollectorSpec, ContinuousTask
 from ringfence.worlds.sim.task_checks import check_finite

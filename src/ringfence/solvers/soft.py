@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InfeasibleLimit, InvalidInput, SolverFailed
 from ringfence.objects import Array, Problem, Solution
-from ringfence.solvers.base import Exact
+from ringfence.solvers.solver import Exact
 from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy
 
 #: Costs closer than this are equal: rounding in sums over an episode.

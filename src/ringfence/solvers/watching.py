@@ -11,8 +11,8 @@ import numpy as np
 
 from ringfence.attempts import failed
 from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
-from ringfence.solvers.base import Report, pictured, quiet
 from ringfence.solvers.collecting import continuous, evaluate, no_augmentation
+from ringfence.solvers.solver import Report, pictured, quiet
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ from ringfence.objects import (
     Solution,
     Trajectory,
 )
-from ringfence.worlds.base import Cells, Tables, View, require_fields
 from ringfence.worlds.grid import Cell, GridWorld, map_config, places, read_map
 from ringfence.worlds.sim.floor import CELL, FEATURES, HORIZON, OUTCOMES, Layout, MazeTask, flag
+from ringfence.worlds.world import Cells, Tables, View, require_fields
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from ringfence.objects import (
     TaskDemos,
     Trajectory,
 )
-from ringfence.worlds.base import Cells, Tables, Truth, Unknown, View
 from ringfence.worlds.sim.rollouts import ContinuousTask
+from ringfence.worlds.world import Cells, Tables, Truth, Unknown, View
 
 #: Where an iteration of the game differs from a single solve: it begins at a cloned policy, so it
 #: needs fewer steps; and its limit is what the experts use, so the learner shall use it, too.

@@ -24,9 +24,9 @@ from scipy.sparse import csr_array
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Demonstrations, Feature, Finding, Solution
-from ringfence.worlds.base import Cells, Tables, View, require_fields
 from ringfence.worlds.finite import FiniteMDP, FiniteTask
 from ringfence.worlds.finite_checks import check as check_finite
+from ringfence.worlds.world import Cells, Tables, View, require_fields
 
 Cell = tuple[int, int]
 Reward = Literal["goal", "exp-distance"]

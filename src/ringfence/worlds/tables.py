@@ -19,10 +19,10 @@ from scipy.sparse import csr_array
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Demonstrations, Feature, Finding, Solution
-from ringfence.worlds.base import Cells, Tables, Truth, Unknown, View, require_fields
 from ringfence.worlds.finite import FiniteMDP, FiniteTask
 from ringfence.worlds.finite_checks import check as check_finite
 from ringfence.worlds.named import Named, find
+from ringfence.worlds.world import Cells, Tables, Truth, Unknown, View, require_fields
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ringfence.analysis import evidence as evidences
 from ringfence.analysis.evidence import Evidence, Group, Relation, Suggestion
 from ringfence.errors import InvalidInput
 from ringfence.objects import Constraint
-from ringfence.worlds.base import Cells
+from ringfence.worlds.world import Cells
 
 SCHEMA = 1
 SUGGESTIONS = 5

@@ -10,7 +10,7 @@ from class_cases import T as CASE_T
 from ringfence.constraints.linear import parse_inequality
 from ringfence.constraints.template import parse_template
 from ringfence.objects import J
-from ringfence.players.base import Begun, payoff, payoff_gradient
+from ringfence.players.player import Begun, payoff, payoff_gradient
 from ringfence.players.regression import TemplateRegression
 from speed_groups import EXPERT, FEATURES, LEARNER, OTHER, T
 

@@ -18,28 +18,21 @@ of its own, so it is counted against what the demonstrators' episodes cost by it
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from ringfence.analysis import evidence as evidences
-from ringfence.analysis.evidence import Evidence
 from ringfence.analysis.evidence import document as evidence_json
-from ringfence.binomial import binomial_interval
 from ringfence.constraints import constraint_files
 from ringfence.constraints.avoiding import Avoiding
-from ringfence.constraints.linear import LinearConstraint, parse_inequality, tightened
-from ringfence.constraints.table import TableConstraint
-from ringfence.demos import dataset
+from ringfence.constraints.linear import tightened
 from ringfence.deploy import policies
-from ringfence.disk import read_json, reading, remove_partials, write_file, write_folder, write_json
+from ringfence.disk import read_json, remove_partials, write_file, write_folder, write_json
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import (
     Array,
@@ -49,214 +42,41 @@ from ringfence.objects import (
     Problem,
     Solution,
     Start,
-    Task,
     Trajectory,
-    widened,
 )
 from ringfence.runs import config as configs
-from ringfence.runs.config import build, make_solver, make_world, read_document, tagged
+from ringfence.runs.config import make_solver, make_world
+from ringfence.runs.counting import (
+    CONFIDENCE,
+    curves,
+    sample_paths,
+    standard_error,
+    success,
+    violations,
+)
 from ringfence.runs.folder import Clock, OnEvent, only_driver, quiet, refuse_existing, teller
-from ringfence.runs.ledger import Ledger, arrays_bytes, arrays_hash
+from ringfence.runs.ledger import arrays_bytes, arrays_hash
+from ringfence.runs.problem import (
+    FILE,
+    Single,
+    costliest,
+    find_task,
+    read,
+    require_fit,
+)
 from ringfence.runs.summary import SCHEMA, Inequality, finite, truth_of, versions
-from ringfence.solvers.base import pictured, require_posed
-from ringfence.worlds.base import World
-from ringfence.worlds.finite import FiniteTask, occupancy, rollout
-from ringfence.worlds.sim.floor import ARRIVED
+from ringfence.solvers.solver import pictured, require_posed
+from ringfence.worlds.finite import FiniteTask
+from ringfence.worlds.world import World
 
-FILE, START, STATES = "solve.toml", "start.safetensors", "states.safetensors"
-#: The last number of the seed path of the episodes that are counted, and of those for pictures.
-COUNTED, PICTURED = 70, 0
-CONFIDENCE = 0.95
-#: A task that is done with less than this probability can't be done; with this it is for certain.
-POSSIBLE, CERTAIN = 1e-6, 0.999
-PATHS = 20  # sampled for a picture of a finite world's policy
+START, STATES = "start.safetensors", "states.safetensors"
+#: The last number of the seed path of the episodes that are counted.
+COUNTED = 70
+#: A task that is done with less than this probability can't be done.
+POSSIBLE = 1e-6
 #: What true violations are counted against: where the demonstrations are known, and where not.
 SHOWN = "the most that a demonstration costs"
 NOT_SHOWN = "any true cost counts, as the demonstrations are not beside the constraint"
-
-
-@dataclass(frozen=True)
-class TaskTable:
-    """The world's task of that name, or a new one by its description."""
-
-    name: str = ""
-    spec: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ProblemTable:
-    """What is solved, and how it is counted.
-
-    delta: the limit on an episode's cost; clearance: to be kept from the constraint in training;
-    unknown: keep to cells that demonstrations showed to be allowed ("avoid"), or use any not
-    forbidden; covered: can the task be done within such cells, where that can be said; episodes:
-    how many are counted afterwards, where behaviour is sampled; train: without it the policy is
-    only told of the clearance, by its input of the constraint's value; start, states: hashes of
-    the files beside; true_limit: the most that a demonstration truly costs, where that is known.
-    """
-
-    delta: float
-    clearance: float = 0.0
-    unknown: Literal["avoid", "allow"] = "allow"
-    covered: bool | None = None
-    episodes: int = 100
-    train: bool = True
-    start: str = ""
-    states: str = ""
-    true_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.delta < np.inf:
-            raise InvalidInput(f"[problem] delta: {self.delta} is not at least 0 and finite")
-        if self.episodes < 2:
-            raise InvalidInput(f"[problem] episodes: {self.episodes} is not at least 2")
-        if self.unknown not in ("avoid", "allow"):
-            raise InvalidInput(f"[problem] unknown: {self.unknown!r} is not 'avoid' or 'allow'")
-
-
-@dataclass(frozen=True)
-class Single:
-    """All that determines a solve's result, beside the files in its folder."""
-
-    command: str
-    seed: int
-    world: Any
-    task: TaskTable
-    problem: ProblemTable
-    solver: Any
-
-
-def read(folder: Path) -> Single:
-    path = folder / FILE
-    document, where = read_document(path), str(path)
-    return Single(
-        str(document.get("command", "")),
-        int(document.get("seed", 0)),
-        tagged(where, "world", document.get("world", {})),
-        build(f"{where}: [task]", document.get("task", {}), TaskTable),
-        build(f"{where}: [problem]", document.get("problem", {}), ProblemTable),
-        tagged(where, "solver", document.get("solver", {})),
-    )
-
-
-# What is asked for -------------------------------------------------------------------------------
-
-
-def read_constraint(spec: str, world: World, truth: str = "") -> tuple[Constraint, float]:
-    """A constraint and its limit: "truth", "none", a saved one's folder (or its run), or text."""
-    features = world.features
-    if spec == "none":
-        return LinearConstraint(features, np.zeros(len(features)), 0.0), 0.0
-    if spec == "truth":
-        if truth:
-            return parse_inequality(truth, features), 0.0
-        cells = world.cells
-        if cells is None or cells.walls is None or cells.path is not None:
-            raise InvalidInput(
-                f"constraint 'truth': {world.name} has none of its own; state one, such as "
-                f'--constraint "{features[-1].name} <= 1", or none'
-            )
-        return TableConstraint(features, cells.walls.astype(float)), 0.0
-    if "<=" in spec or ">=" in spec:
-        return parse_inequality(spec, features), 0.0
-    folder = saved_folder(Path(spec))
-    c, document = constraint_files.load_document(folder)
-    require_fit(c, world, str(folder))
-    return c, float(document["delta"])
-
-
-def saved_folder(place: Path) -> Path:
-    """A saved constraint, or that of a run."""
-    return place / "constraint" if (place / "constraint").is_dir() else place
-
-
-def require_fit(c: Constraint, world: World, where: str) -> None:
-    """A constraint can only be asked about the features, and cells, that it was learned on."""
-    names = [f.name for f in world.features]
-    units = {f.name: f.unit for f in world.features}
-    if [f.name for f in c.features] != names:
-        raise InvalidInput(
-            f"{where}: a constraint on {', '.join(f.name for f in c.features)}, this world has "
-            f"{', '.join(names)}"
-        )
-    for f in c.features:
-        if units[f.name] != f.unit:
-            raise InvalidInput(
-                f"{where}: it has {f.name!r} in {f.unit}, this world in {units[f.name]}; bring "
-                "both to one unit"
-            )
-    shape = None if world.cells is None else world.cells.shape
-    if isinstance(c, TableConstraint) and c.values.shape != shape:
-        sizes = [" x ".join(map(str, s)) for s in (c.values.shape, shape or ())]
-        raise InvalidInput(
-            f"{where}: a constraint on {sizes[0]} cells, this world has {sizes[1] or 'none'}; give "
-            "the world it was learned on"
-        )
-
-
-def find_task(world: World, table: TaskTable) -> Task:
-    """A task by its name or number, or a new one by its description."""
-    if table.spec:
-        return world.new_task(table.spec)
-    name, tasks = table.name or "0", list(world.tasks)
-    if name.isdigit() and int(name) < len(tasks):
-        return tasks[int(name)]
-    for task in tasks:
-        if task.name == name:
-            return task
-    there = ", ".join(repr(task.name) for task in tasks)
-    raise InvalidInput(f"task {name!r}: there is none; use 0-{len(tasks) - 1} or one of {there}")
-
-
-def selected_policy(run: Path, name: str | None) -> tuple[str, Start]:
-    """A task of a finished game, and its policy of the selected iterate."""
-    if not (run / "summary.json").is_file():
-        raise InvalidInput(f"{run}: not finished; 'ringfence resume {run}'")
-    summary = read_json(run / "summary.json")
-    tasks: list[str] = summary["tasks"]
-    if name is None and len(tasks) > 1:
-        there = ", ".join(tasks)
-        raise InvalidInput(f"{run}: several tasks ({there}); choose one with --task NAME")
-    if name is not None and name not in tasks:
-        raise InvalidInput(f"{run}: there is no task {name!r}; it has {', '.join(tasks)}")
-    if summary["outcome"] != "constraint":
-        raise InvalidInput(f"{run}: no constraint was needed, so there is none to train under")
-    k = 0 if name is None else tasks.index(name)
-    solution = Ledger(run / "ledger").get(
-        summary["iterations"][summary["selected"] - 1]["ledger"][k]
-    )
-    if solution is None:
-        raise InvalidInput(f"{run}: the selected policy is not in its ledger; play the game again")
-    return tasks[k], solution.policy
-
-
-def is_covered(world: World, table: TaskTable, evidence: Evidence) -> bool | None:
-    """Can the task be done within cells that demonstrators walked? None: that can't be said."""
-    cells = world.cells
-    if cells is None:
-        return None
-    if table.spec and cells.towards is not None:
-        task = cells.towards(tuple(table.spec["goal"]), [tuple(table.spec["start"])])
-    elif isinstance(found := find_task(world, table), FiniteTask):
-        task = found
-    else:
-        task = cells.task(found.name)
-    starts = np.flatnonzero(task.mdp.start)
-    return all(bool(evidences.covered(evidence, task, int(s))) for s in starts)
-
-
-def costliest(run: Path, provenance: Mapping[str, Any], truth: Constraint) -> float | None:
-    """The most that a demonstration costs; None unless the constraint was learned in this run."""
-    if not ((run / "config.toml").is_file() and (run / "demos").is_dir()):
-        return None
-    demos = dataset.load(run / "demos")
-    if dataset.content_hash(demos) != provenance.get("demonstrations_sha256"):
-        return None
-    episodes = [t for task in demos.tasks for _, t in task.labelled]
-    return max(float(truth.cost(widened(t, len(truth.features))).sum()) for t in episodes)
-
-
-# A folder of its own -----------------------------------------------------------------------------
 
 
 def create(
@@ -591,65 +411,3 @@ class _Solve:
             write_file(self.out / "episodes.safetensors", arrays_bytes(arrays))
         if self.records:
             write_file(self.out / "curves.csv", curves(self.records))
-
-
-def standard_error(values: Array) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-
-
-def success(task: Task, solution: Solution) -> float | None:
-    """How surely the task is accomplished: the chance of standing in a state of the highest reward
-    (the goal) at the last step, or the share of walks that arrived. None: it has no goal."""
-    if isinstance(task, FiniteTask) and task.horizon is not None:
-        rho = occupancy(task.mdp, np.asarray(solution.policy["pi"], dtype=np.float64))
-        best = task.mdp.reward.max(axis=1) >= task.mdp.reward.max()
-        return min(1.0, float(rho[-1, best].sum()))
-    if "outcome" in solution.policy:
-        return float((np.asarray(solution.policy["outcome"]) == ARRIVED).mean())
-    return None
-
-
-def sample_paths(task: FiniteTask, solution: Solution, seed: int) -> tuple[Array, ...]:
-    """Features of a few episodes [T, d], from all starts in turn."""
-    if task.horizon is None:
-        return ()
-    rng = np.random.default_rng([seed, PICTURED])
-    starts = np.flatnonzero(task.mdp.start)
-    pi = np.asarray(solution.policy["pi"], dtype=np.float64)
-    return tuple(
-        rollout(task, pi, int(starts[n % len(starts)]), rng).features for n in range(PATHS)
-    )
-
-
-def violations(
-    prefix: str, c: Constraint, episodes: Sequence[Trajectory], delta: float
-) -> dict[str, Any]:
-    """Of a constraint: an episode violates it if its cost sums to more than delta."""
-    cost = np.array([float(c.cost(t.features).sum()) for t in episodes])
-    raw = np.array([float(c.raw(t.features).sum()) for t in episodes])
-    count = int((cost > delta).sum())
-    low, high = binomial_interval(count, len(cost), CONFIDENCE)
-    figures: Mapping[str, Any] = {
-        "cost": float(cost.mean()),
-        "cost_se": standard_error(cost),
-        "raw": float(raw.mean()),
-        "violating_episodes": count,
-        "violation_chance": [low, high],
-    }
-    return {f"{prefix}{name}": value for name, value in figures.items()}
-
-
-def curves(records: Sequence[Mapping[str, Any]]) -> bytes:
-    """CSV, one line per update; an empty cell where no episode ended."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(records[0])
-    writer.writerows([list(record.values()) for record in records])
-    return text.getvalue().encode()
-
-
-def read_curves(path: Path) -> dict[str, Array]:
-    """The columns of a curves.csv, [updates] each; NaN where a cell is empty."""
-    with reading(path), open(path, newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {name: np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}

@@ -9,8 +9,8 @@ import pytest
 
 from ringfence.objects import Problem, Solution, Trajectory
 from ringfence.runs.config import kinds, maker, settings_of
-from ringfence.solvers.base import PICTURED, THINNED, Exact, Solver, pictured, quiet
 from ringfence.solvers.lp import LPSolver
+from ringfence.solvers.solver import PICTURED, THINNED, Exact, Solver, pictured, quiet
 from ringfence.worlds.grid import maze
 from saved_constraints import CELLS, parse_inequality
 

@@ -10,8 +10,8 @@ import pytest
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour
 from ringfence.runs.config import kinds, make_world, tagged
-from ringfence.worlds.base import Unknown, World, require_fields
 from ringfence.worlds.grid import maze
+from ringfence.worlds.world import Unknown, World, require_fields
 
 TABLES: dict[str, dict[str, Any]] = {
     "grid": {"map": ["S.#0", "...."]},
