@@ -23,8 +23,8 @@ from ringfence.objects import Demonstrations, TaskDemos
 from ringfence.runs import driver
 from ringfence.runs.config import Config, configure, make_world, merged
 from ringfence.runs.training import make_demonstrations
-from ringfence.worlds.base import World
 from ringfence.worlds.tables import TableWorld, table_world
+from ringfence.worlds.world import World
 
 Document = dict[str, Any]
 

@@ -16,8 +16,8 @@ from ringfence.constraints.template import parse_template
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, limit, play
 from ringfence.objects import Array, Behaviour, Constraint, Feature, J, Problem, Solution
-from ringfence.players.base import ConstraintPlayer
 from ringfence.players.ftrl import ftrl
+from ringfence.players.player import ConstraintPlayer
 from ringfence.players.regression import Regression, TemplateRegression
 from ringfence.solvers import soft
 from ringfence.solvers.lp import LPSolver

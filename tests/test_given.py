@@ -25,8 +25,8 @@ from ringfence.given import (
 )
 from ringfence.objects import Demonstrations, Trajectory
 from ringfence.runs.config import configure, make_world, tagged
-from ringfence.worlds.base import World
 from ringfence.worlds.tables import TableWorld
+from ringfence.worlds.world import World
 
 
 def corridor(horizon: int = 6) -> TableWorld:

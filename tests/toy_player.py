@@ -14,7 +14,7 @@ import numpy as np
 from ringfence.constraints.table import TableConstraint, visit_table
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Feature
-from ringfence.players.base import Ground, History, payoff
+from ringfence.players.player import Ground, History, payoff
 
 
 @dataclass(frozen=True)

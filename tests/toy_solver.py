@@ -12,7 +12,7 @@ import numpy as np
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Problem, Solution
-from ringfence.solvers.base import Exact
+from ringfence.solvers.solver import Exact
 from ringfence.worlds.finite import FiniteTask, behaviour, occupancy
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Demonstrations, Feature, Finding, Solution
-from ringfence.worlds.base import Cells, Tables, View
 from ringfence.worlds.finite import FiniteTask, from_tensor
 from ringfence.worlds.finite_checks import check
+from ringfence.worlds.world import Cells, Tables, View
 
 FEATURES = (Feature("floor", "floor"), Feature("room", "room"))
 FLOORS, HORIZON = 2, 9

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from ringfence.disk import write_json
 from ringfence.reproduce import analyses, experiment
 from ringfence.reproduce.ant_walks import maze_course, never_seen
 from ringfence.reproduce.exact_tasks import map_text
 from ringfence.reproduce.pages import write_page
 from ringfence.reproduce.rows import Found, Rows, flat, mean_of, with_means
 from ringfence.reproduce.study import NOT_RECORDED, Study, found_variants
-from ringfence.runs.files import write_json
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"

@@ -13,8 +13,8 @@ from ringfence.constraints.family import make_family
 from ringfence.constraints.template import parse_template
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, NotHere, TaskDemos, Trajectory, behaviour_of
-from ringfence.players.base import Begun
 from ringfence.players.payoff import PayoffPlayer
+from ringfence.players.player import Begun
 from ringfence.players.regression import TemplateRegression, regress
 from speed_groups import FEATURES, LEARNER
 
