@@ -136,3 +136,12 @@ def test_map_is_for_cells_only() -> None:
     assert demo_checks.visit_map(one, task="a") == "9.9\n999"
     with pytest.raises(InvalidInput, match=r"no task 'b'.*there are: a"):
         demo_checks.visit_map(one, task="b")
+
+
+@pytest.mark.parametrize(("cost", "said"), [(19.9, 0), (35.8, 1)])
+def test_experts_above_the_limit_they_were_trained_for_are_told(cost: float, said: int) -> None:
+    demos = TaskDemos("a", tuple(trajectory(20, seed) for seed in range(3)), ())
+    origin = {"delta": 20.0, "true_cost": {"a": cost}}
+    found = check(Demonstrations((demos,), FEATURES, origin))
+    assert len(found) == said
+    assert all("its experts cost 35.8 an episode" in str(one) for one in found)

@@ -39,6 +39,9 @@ def test_demonstrations_read_back_and_say_where_they_come_from(tmp_path: Path) -
     assert said["filter"] == "none"
     assert (said["delta"], said["noise"], said["seed"]) == (5.0, 0.0, 3)
     assert said["world"] == ORIGIN["world"]
+    c = truth_of(TRUTH, TASK)
+    cost = np.mean([c.cost(t.features).sum() for _, t in task.labelled])
+    assert said["true_cost"] == {task.task: pytest.approx(float(cost))}
 
 
 def test_training_and_heldout_differ_and_the_seed_decides() -> None:

@@ -30,12 +30,27 @@ LARGEST_MAP = 200
 
 def check(demos: Demonstrations) -> list[Finding]:
     """What can be said of valid demonstrations without knowing their world."""
-    findings = list(_constant_features(demos))
+    findings = [*_above_their_limit(demos), *_constant_features(demos)]
     for task in demos.tasks:
         apart = list(_standing_apart(task))
         # Many failures hide one another: each is then as far from the median as the others.
         findings += [*_repeats(task), *(apart or _failed(task))]
     return findings
+
+
+def _above_their_limit(demos: Demonstrations) -> Iterator[Finding]:
+    """Made by experts that were trained within a limit, and don't keep it."""
+    costs, limit = demos.provenance.get("true_cost"), demos.provenance.get("delta")
+    if not isinstance(costs, dict) or not isinstance(limit, int | float):
+        return
+    for task, cost in costs.items():
+        if isinstance(cost, int | float) and cost > limit:
+            yield Finding(
+                "warning",
+                f"task {task!r}",
+                f"its experts cost {cost:.4g} an episode by the truth, {limit:.4g} were allowed: "
+                "what is learned from them is looser. Train them longer (demos make --steps)",
+            )
 
 
 def _constant_features(demos: Demonstrations) -> Iterator[Finding]:

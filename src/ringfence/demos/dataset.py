@@ -32,6 +32,7 @@ from ringfence.disk import sync, writing
 from ringfence.errors import InvalidInput
 from ringfence.objects import (
     ARRAYS,
+    JSON,
     Demonstrations,
     Feature,
     TaskDemos,
@@ -210,6 +211,12 @@ def load(folder: Path) -> Demonstrations:
             "after it was written; take an unaltered copy or make the demonstrations again"
         )
     return demos
+
+
+def provenance(folder: Path) -> dict[str, JSON]:
+    """Where a folder's demonstrations come from; nothing where it is none of `save`'s."""
+    path = folder / INDEX
+    return _field(_read_index(path), "provenance", dict, path) if path.is_file() else {}
 
 
 def _read_index(path: Path) -> Any:

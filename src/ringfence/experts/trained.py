@@ -86,7 +86,7 @@ def roll_out(
     if len(policies) != len(tasks):
         names = ", ".join(task.name for task in tasks)
         raise InvalidInput(f"{len(policies)} policies for {len(tasks)} tasks ({names}): one each")
-    demos, tried = [], []
+    demos, tried, costs = [], [], dict[str, float]()
     for k, (task, policy) in enumerate(zip(tasks, policies, strict=True)):
         noisy = with_noise(policy, settings.noise) if settings.noise else dict(policy)
         check_policy(task, noisy)
@@ -103,11 +103,14 @@ def roll_out(
             parts.append(tuple(kept))
             tried.append(rolled)
         demos.append(TaskDemos(task.name, *parts))
+        every = [t for part in parts for t in part]
+        costs[task.name] = float(np.mean([c.cost(t.features).sum() for t in every]))
     origin = {
         **provenance,
         **asdict(settings),
         "filter": filter_name(settings),
         "episodes_rolled_out": sum(tried),
+        "true_cost": costs,
     }
     return Demonstrations(tuple(demos), tasks[0].features, origin)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -104,8 +105,10 @@ def read(
         made.append(task_demos)
         findings += found
     d = config.demos
-    provenance = {"from": d.paths or d.path, "versions": versions(world)}
-    return Demonstrations(tuple(made), world.features, provenance)  # type: ignore[arg-type]
+    known = {} if d.paths else dataset.provenance(base / d.path)
+    kept = {name: known[name] for name in ("delta", "true_cost") if name in known}
+    origin: Any = {"from": d.paths or d.path, "versions": versions(world), **kept}
+    return Demonstrations(tuple(made), world.features, origin)
 
 
 def _counts(demos: Demonstrations) -> str:
