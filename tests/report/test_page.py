@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ def other_map(run: Path) -> None:
         (lambda run: (run / "summary.json").unlink(), "unfinished", "resume"),
         (cut, "not valid JSON", "resume"),
         (change("schema", to=99), "schema 99", "version"),
-        (change("schema", to=1), "schema 1 of ringfence 0.1.0", "version that wrote it"),
+        (change("schema", to=1), f"schema 1 of ringfence {version('ringfence')}", "wrote it"),
         (change("iterations", to=[]), "0 iterations", "resume"),
         (change("tasks", to="all"), "tasks", "resume"),
         (change("selected", to=77), "selected is 77", "resume"),
