@@ -43,7 +43,8 @@ from small_worlds import (
 
 Finished = Callable[[str], Path]
 
-RANDOM_KILLS = 10
+#: Of runs under way, and of all.
+RANDOM_KILLS, MOST_KILLS = 10, 40
 
 
 def begin_or_resume(run: Path, kind: str) -> None:
@@ -78,7 +79,7 @@ def forked(work: Callable[[], None], within: float | None = None) -> bool:
     if child == 0:
         try:
             work()
-        finally:  # an error must not go on in a second pytest
+        finally:  # an error must not go on in a second process of this kind
             os._exit(0)
     if within is not None:
         time.sleep(within)
@@ -86,51 +87,80 @@ def forked(work: Callable[[], None], within: float | None = None) -> bool:
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
-def killed_at_boundary(run: Path, kind: str, n: int) -> bool:
-    """Killed at its n-th write boundary; False if it came through."""
+def killed_over_and_over(run: Path, kind: str) -> int:
+    """Each life ends one write boundary further on; how many there were."""
+    lives = 0
 
-    def work() -> None:
+    def live() -> None:
         count = 0
 
         def shoot() -> None:
             nonlocal count
             count += 1
-            if count == n:
+            if count > lives:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         at_each_boundary(pytest.MonkeyPatch(), shoot)
         begin_or_resume(run, kind)
 
-    return forked(work)
+    while forked(live):
+        lives += 1
+    return lives
+
+
+def killed_at_random(folder: Path, kind: str) -> int:
+    """Runs folder/0, folder/1, .. killed at random moments; how many of them were under way."""
+    rng, began = random.Random(0), time.monotonic()
+    forked(lambda: begin_or_resume(folder / "whole", kind))
+    duration, met = time.monotonic() - began, 0
+    for n in range(MOST_KILLS):
+        run = folder / f"{n}"
+        forked(lambda run=run: begin_or_resume(run, kind), rng.uniform(0.1, 1.0) * duration)  # type: ignore[misc]
+        met += run.exists() and not (run / "summary.json").exists()
+        if met == RANDOM_KILLS:
+            break
+    return met
+
+
+FORKING = """
+import os, sys
+from pathlib import Path
+os.fsync = lambda descriptor: None
+import test_resuming
+print(getattr(test_resuming, sys.argv[1])(Path(sys.argv[2]), sys.argv[3]))
+"""
+
+
+def in_a_process_of_its_own(function: Callable[[Path, str], int], place: Path, kind: str) -> int:
+    """Where JAX has no threads, which a fork would leave behind."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING, function.__name__, str(place), kind],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout)
 
 
 @of_kinds("grid", "tables")
 def test_a_run_killed_over_and_over_still_ends_in_the_same_bytes(
     kind: str, tmp_path: Path, finished: Finished
 ) -> None:
-    """Each life ends one boundary further on, without a clean resume in between."""
-    run, lives = tmp_path / "run", 0
-    while killed_at_boundary(run, kind, 1 + lives):
-        lives += 1
+    lives = in_a_process_of_its_own(killed_over_and_over, tmp_path / "run", kind)
     assert lives > 10, "a run has more write boundaries than this: is the guard in place?"
-    assert result(run) == result(finished(kind))
+    assert result(tmp_path / "run") == result(finished(kind))
 
 
 @of_kinds("grid", "tables")
 def test_a_run_killed_at_random_moments_resumes_to_the_same_bytes(
     kind: str, tmp_path: Path, finished: Finished
 ) -> None:
-    expected, rng, met = result(finished(kind)), random.Random(0), 0
-    began = time.monotonic()
-    forked(lambda: begin_or_resume(tmp_path / "whole", kind))
-    duration = time.monotonic() - began
-    for n in range(RANDOM_KILLS):
-        run = tmp_path / f"{n}"
-        forked(lambda run=run: begin_or_resume(run, kind), rng.uniform(0.1, 1.0) * duration)
-        met += run.exists() and not (run / "summary.json").exists()
-        begin_or_resume(run, kind)
-        assert result(run) == expected
+    met = in_a_process_of_its_own(killed_at_random, tmp_path, kind)
     assert met > 0, "no kill fell between the run's first and last file"
+    for run in (p for p in tmp_path.iterdir() if not p.name.startswith(".")):
+        begin_or_resume(run, kind)
+        assert result(run) == result(finished(kind))
 
 
 DRIVE = """
@@ -166,6 +196,22 @@ def test_a_process_killed_at_a_random_moment_of_its_game_resumes_to_the_same_byt
     process.wait()
     driver.drive(run)
     assert result(run) == result(finished(kind))
+
+
+def test_a_killed_driver_of_two_workers_is_resumed_by_one_to_the_same_bytes(
+    tmp_path: Path, finished: Finished
+) -> None:
+    """In the middle of a training, whose worker must not go on beside the one that resumes."""
+    driver.create(tmp_path / "run", *small("gym"))
+    process = begun(tmp_path / "run", workers=2)
+    assert process.stdout is not None
+    while process.stdout.readline() != "update\n":
+        pass
+    process.kill()
+    process.wait()
+    assert not (tmp_path / "run" / "summary.json").exists()
+    driver.drive(tmp_path / "run")
+    assert result(tmp_path / "run") == result(finished("gym"))
 
 
 # Its disk as a kill would have left it -----------------------------------------------------------
