@@ -205,8 +205,7 @@ def test_a_killed_driver_of_two_workers_is_resumed_by_one_to_the_same_bytes(
     driver.create(tmp_path / "run", *small("gym"))
     process = begun(tmp_path / "run", workers=2)
     assert process.stdout is not None
-    while process.stdout.readline() != "update\n":
-        pass
+    assert "update\n" in process.stdout  # as soon as it is told
     process.kill()
     process.wait()
     assert not (tmp_path / "run" / "summary.json").exists()
