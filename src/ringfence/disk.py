@@ -6,6 +6,7 @@ afterwards is named when it is read.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -17,6 +18,8 @@ from typing import Any
 
 from ringfence.errors import InvalidInput
 
+#: The file with the sums of a sealed folder's other files.
+SUMS = "sha256.json"
 #: How HDF5 and safetensors, whose errors are of many kinds, give the system's number.
 _NUMBER = re.compile(r"\b(?:errno =|os error) (\d+)")
 
@@ -98,6 +101,23 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
             publish(partial, folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+
+
+def write_sealed(folder: Path, files: Mapping[str, bytes]) -> None:
+    """A folder of files with the SHA-256 of each beside them, for `read_sealed`."""
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    write_folder(folder, {**files, SUMS: json_bytes(sums)})
+
+
+def read_sealed(folder: Path) -> dict[str, bytes]:
+    """The files of a sealed folder; one that was altered since, or is missing, is refused."""
+    with reading(folder):
+        sums = dict(json.loads((folder / SUMS).read_bytes()))
+        files = {name: (folder / Path(name).name).read_bytes() for name in sums}
+        for name, content in files.items():
+            if hashlib.sha256(content).hexdigest() != sums[name]:
+                raise ValueError(f"the SHA-256 of {name} is not what {SUMS} says")
+    return files
 
 
 def fresh_partial(folder: Path) -> Path:

@@ -90,6 +90,24 @@ def test_an_entry_that_lacks_a_file_is_named(tmp_path: Path, name: str) -> None:
         Ledger(tmp_path).get("one")
 
 
+def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    """Of 100 random bits in each file of an entry; an altered policy is never handed out."""
+    ledger, rng = Ledger(tmp_path), np.random.default_rng(0)
+    ledger.put("one", to_files({"seed": [0]}, solution(pictured=(np.ones((3, 2)),))))
+    files = sorted((tmp_path / "one").iterdir())
+    assert len(files) == 4
+    for file in files:
+        whole = file.read_bytes()
+        for place in rng.integers(8 * len(whole), size=100):
+            flipped = bytearray(whole)
+            flipped[place // 8] ^= 1 << place % 8
+            file.write_bytes(bytes(flipped))
+            with pytest.raises(InvalidInput, match="delete it and resume"):
+                ledger.get("one")
+        file.write_bytes(whole)
+    assert ledger.get("one") is not None
+
+
 def test_an_entry_says_what_determined_it(tmp_path: Path) -> None:
     key = {"seed": [0, 1, 2], "task": "goal"}
     Ledger(tmp_path).put("one", to_files(key, solution()))

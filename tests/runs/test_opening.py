@@ -68,9 +68,12 @@ def test_clones_are_made_once_and_read_afterwards(tmp_path: Path) -> None:
     clone = safetensors.numpy.load_file(tmp_path / "start" / "0.safetensors")
     begin = found.begin(0, None)
     assert {k: v.tobytes() for k, v in begin.items()} == {k: v.tobytes() for k, v in clone.items()}
-    (tmp_path / "start" / "0.safetensors").write_bytes(b"torn")
-    with pytest.raises(InvalidInput, match="start"):
-        opened(tmp_path, Answers(solution(1.0, 0.5)), events)
+    file = tmp_path / "start" / "0.safetensors"
+    other = {k: np.asarray(v + 1) for k, v in clone.items()}  # whole, but another policy
+    for content in (b"torn", safetensors.numpy.save(other)):
+        file.write_bytes(content)
+        with pytest.raises(InvalidInput, match="start"):
+            opened(tmp_path, Answers(solution(1.0, 0.5)), events)
 
 
 def test_the_first_constraint_answers_to_what_the_clone_does(tmp_path: Path) -> None:

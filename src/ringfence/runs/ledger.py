@@ -6,6 +6,7 @@ clusters are one mechanism: look in the ledger, solve what is not there.
     ledger/<hash>/solve.json            what determines it, counts
                   arrays.safetensors    the policy, what it does
                   episodes.safetensors  some of its episodes' features, for pictures
+                  sha256.json           of each of these, checked when it is read
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 import safetensors.numpy
 
 from ringfence.constraints import constraint_files
-from ringfence.disk import json_bytes, reading, write_folder
+from ringfence.disk import json_bytes, read_sealed, reading, write_sealed
 from ringfence.objects import Behaviour, Problem, Solution
 
 SCHEMA = 3
@@ -77,12 +78,12 @@ class Ledger:
         folder = self.root / name
         if not folder.is_dir():
             return None
+        files = read_sealed(folder)
         with reading(folder):
-            there = [file for file in FILES if (folder / file).is_file() or file != FILES[2]]
-            return from_files({file: (folder / file).read_bytes() for file in there})
+            return from_files(files)
 
     def put(self, name: str, files: Mapping[str, bytes]) -> None:
-        write_folder(self.root / name, files)
+        write_sealed(self.root / name, files)
 
 
 def to_files(key: Mapping[str, Any], solution: Solution) -> dict[str, bytes]:

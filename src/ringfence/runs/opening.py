@@ -14,7 +14,7 @@ import numpy as np
 import safetensors.numpy
 
 from ringfence.constraints.linear import LinearConstraint
-from ringfence.disk import reading, write_folder
+from ringfence.disk import read_sealed, reading, write_sealed
 from ringfence.errors import InvalidInput
 from ringfence.game import Begin
 from ringfence.objects import Array, Behaviour, J, Problem, Solution, Start
@@ -118,11 +118,11 @@ def read_clones(
         for k, (task, d) in enumerate(zip(shown.tasks, shown.demos, strict=True)):
             cloned = clone(d.train, task, (config.seed, BEFORE, k), settings)  # type: ignore[arg-type]
             made[f"{k}.safetensors"] = arrays_bytes(cloned)
-        write_folder(place, made)
+        write_sealed(place, made)
+    files = read_sealed(place)
     with reading(place):
-        return [
-            safetensors.numpy.load_file(place / f"{k}.safetensors") for k in range(len(shown.tasks))
-        ]
+        names = [f"{k}.safetensors" for k in range(len(shown.tasks))]
+        return [safetensors.numpy.load(files[name]) for name in names]
 
 
 def watch_clones(
