@@ -117,6 +117,7 @@ def test_tasks_of_the_ant_differ_in_direction() -> None:
         TaskConfig("east"), TaskConfig("north", {"direction": [0, 1]}),
     )))  # fmt: skip
     assert [task.direction for task in world.tasks] == [(1.0, 0.0), (0.0, 1.0)]
+    assert [task.name for task in world.tasks] == ["east", "north"]
     assert [task.horizon for task in world.tasks] == [40, 40]
     assert make(Config()).tasks == (AntTask(),)
     assert world.new_task({"kwargs": {"direction": [0, -1]}}).direction == (0.0, -1.0)

@@ -100,7 +100,8 @@ def _task(config: Config, task: TaskConfig) -> AntTask:
     if given or task.reward or task.wrapper or len(direction) != 2:
         raise InvalidInput("[world] the Ant's tasks differ in kwargs = { direction = [x, y] } only")
     x, y = map(float, direction)
-    ant = AntTask((x, y), full_state=config.full_state)
+    label = task.name if config.tasks else ""
+    ant = AntTask((x, y), full_state=config.full_state, label=label)
     return replace(ant, horizon=config.steps) if config.steps else ant
 
 
@@ -109,13 +110,14 @@ class AntTask:
     """Walk along `direction` (a unit vector in the plane) for `horizon` steps of 0.05 s.
 
     With `full_state` the observation's 27 numbers are features, too. `threads` are the
-    simulator's; the results do not depend on them.
+    simulator's; the results do not depend on them. label: its name, where it has been given one.
     """
 
     direction: tuple[float, float] = (1.0, 0.0)
     horizon: int = 1000
     full_state: bool = False
     threads: int = field(default=2, compare=False, repr=False)
+    label: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if abs(float(np.hypot(*self.direction)) - 1) > 1e-9:
@@ -125,6 +127,8 @@ class AntTask:
 
     @property
     def name(self) -> str:
+        if self.label:
+            return self.label
         if self.direction == (1.0, 0.0):
             return "ant"
         return f"ant({self.direction[0]:.4g}, {self.direction[1]:.4g})"
