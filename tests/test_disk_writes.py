@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +93,17 @@ def test_a_document_that_is_none_is_named(tmp_path: Path, content: bytes) -> Non
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(InvalidInput, match=r"a\.json: it can't be read .*delete it and resume"):
         read_json(tmp_path / "a.json")
+
+
+def test_what_a_dead_process_left_beside_a_folder_goes_and_a_living_ones_stays(
+    tmp_path: Path,
+) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    dead, living = (tmp_path / f".run.{pid}.partial" for pid in (ended.pid, os.getppid()))
+    for folder in (dead, living):
+        folder.mkdir()
+    write_folder(tmp_path / "run", {"a": b"1"})
+    assert (tmp_path / "run" / "a").read_bytes() == b"1"
+    assert not dead.exists()
+    assert living.is_dir()

@@ -6,6 +6,7 @@ afterwards is named when it is read.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -121,11 +122,28 @@ def read_sealed(folder: Path) -> dict[str, bytes]:
 
 
 def fresh_partial(folder: Path) -> Path:
-    """An empty folder of this process, beside `folder` and under a temporary name."""
+    """An empty folder of this process, beside `folder` and under a temporary name.
+
+    What processes that are no more have left there under such names is removed.
+    """
+    for old in folder.parent.glob(f".{glob.escape(folder.name)}.*.partial"):
+        owner = old.name.split(".")[-2]
+        if owner.isdecimal() and not _alive(int(owner)):
+            shutil.rmtree(old, ignore_errors=True)
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     return partial
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 def publish(partial: Path, folder: Path) -> None:
