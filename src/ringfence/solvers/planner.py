@@ -102,8 +102,8 @@ def make(config: Config) -> Planner:
 
 @dataclass(frozen=True)
 class Planner:
-    """Plans a task over the cells that a constraint flags, and walks `episodes` times from each
-    start. around: cells to keep out of beside the flagged ones, by an array [rows, cols].
+    """Plans a task over the cells that a constraint flags, and walks `episodes_each` times from
+    each start.
 
     What an answer's policy holds: `flagged` [rows, cols]; `moves` [rows, cols, 4]; and for each
     episode `outcome`, `length`, `returns`, `start` (its number) and `crossed` (flagged cells on

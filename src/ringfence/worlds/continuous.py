@@ -52,7 +52,7 @@ class ContinuousWorld:
     """Tasks for a learning solver.
 
     solver: its settings in a game where they differ from every world's; make_task: a task from a
-    TaskConfig's table; logs: may its demonstrations be anyone's logs, completed by replay?
+    TaskConfig's table.
     """
 
     name: str

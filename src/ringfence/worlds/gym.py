@@ -135,10 +135,10 @@ class GymTask:
     names another key or a column of the observation, or `transition` computes all of them.
     steps: of an episode, by default the registered limit. kwargs: for the environment's maker.
     reward: in the place of the environment's own. wrapper: put around each environment. maker: a
-    function that makes the environment, where it can't be named. A saved
-    state is the start's seed and the actions since: exact for any environment whose steps depend
-    on nothing else. Functions that are `Named` keep the task's repr the same in every process,
-    which a killed solve needs to go on.
+    function that makes the environment, where it can't be named. A saved state is the start's seed
+    and the actions since: exact for any environment whose steps depend on nothing else. Functions
+    that are `Named` keep the task's repr the same in every process, which a killed solve needs to
+    go on.
     """
 
     env: str
