@@ -11,6 +11,7 @@ from ringfence.constraints.constraint_files import to_bytes
 from ringfence.constraints.linear import parse_inequality
 from ringfence.constraints.mlp import MLPConstraint
 from ringfence.constraints.table import TableConstraint
+from ringfence.constraints.written import parse_constraint
 from ringfence.objects import Constraint, Feature
 
 PLANE = (Feature("x", "m"), Feature("y", "m"))
@@ -36,6 +37,7 @@ CELLS = (Feature("row", "cell"), Feature("col", "cell"))
 TABLE = TableConstraint(CELLS, np.random.default_rng(0).random((3, 4)))
 LINE = parse_inequality("0.5 row - col <= 0.1", CELLS)
 NETWORK = random_network(features=CELLS)
+SEVERAL = parse_constraint("|row - 1| <= 1.5 and row >= -1 while 2 col >= 3 and col <= 2", CELLS)
 INTERVAL = {"offset": (0.05, 0.2)}
 
 

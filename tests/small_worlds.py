@@ -45,7 +45,7 @@ PPO: Document = {
     "checkpoint_every": 1,
 }
 LEARNING: Document = {
-    "game": {"constraint": "speed <= ?", "iterations": 2},
+    "game": {"constraint": "speed <= ?", "iterations": 2, "extra": 0},
     "opening": {"steps": 20, "probe": False},
     "solver": PPO,
     "analysis": {"resamples": 20},
@@ -91,7 +91,7 @@ def worlds() -> dict[str, Document]:
         "ant-maze": {
             "seed": 3,
             "world": {"kind": "ant-maze", "name": "floor", "map": list(FLOOR), "horizon": 400},
-            "game": {"iterations": 2},
+            "game": {"iterations": 2, "extra": 0},
             "player": {"network": NETWORK},
             "solver": {"episodes": 2},
         },

@@ -155,8 +155,7 @@ def configuration_page() -> str:
     lines += section("player", {k: kind("players", k) for k in kinds("players")})
     lines += one_table("## opening", FIXED["opening"])
     lines += section("solver", {k: kind("solvers", k) for k in kinds("solvers")})
-    for name in ("selection", "analysis"):
-        lines += one_table(f"## {name}", FIXED[name])
+    lines += one_table("## analysis", FIXED["analysis"])
     lines += [DIFFERENT, *different(), "", EXPERTS]
     lines += one_table("### on maps and tables", optimal.ExpertConfig)
     lines += one_table("### on ant-maze", walking.Config)

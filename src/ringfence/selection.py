@@ -1,89 +1,144 @@
-"""The best of c_1..c_N on held-out demonstrations, without the truth.
+"""Which of c_1..c_N is handed back, without the truth: one rule for every world.
 
-Among the iterates whose learners earn at least what the experts earn, less one standard error,
-the one whose learners violate the judging constraints least beyond the held-out experts: the
-smallest gap_i = max_{c in judges} J(pi_i, c) - J(pi_E, c), on the mean of tasks. Where several
-have none (gap_i <= 0: no constraint tells them from experts), the one that earns most: the
-smallest gap would then prefer the overcautious. The rules differ in who judges:
+    The constraint that leaves the fewest known conflicts unexplained; among equals the one that
+    charges the most learners; then the one whose own learners earn what the demonstrators do,
+    within their limit, on the most tasks; then the last.
 
-    every-judge   all of c_1..c_N
-    last-judge    c_N alone, as the answer to the most learners: an early c_i, fitted to a clone's
-                  walk, finds fault with learners that keep the truth as the experts do. Nothing
-                  was fitted to the experts' rewards, so those of all demonstrations count
-    wide-margin   all of c_1..c_N, and a learner may earn less by 3 standard errors of the
-                  difference: with one error and few episodes a maze's game chose its empty c_1
+A known *conflict* is a learner of any iteration, or one without a constraint, that earns more than
+the demonstrators of its task: if these are the best that a constraint allows, it must charge that
+learner. A constraint *charges* a learner whose episode costs more under it than those of the
+demonstrators, held-out ones included: what it forbids to both explains nothing.
+
+Constraints are judged, by everybody that is known, and not only by the learners that they happened
+to have: one that was trained too briefly says little about its constraint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringfence.game import Record
-from ringfence.objects import Behaviour, J
+from ringfence.objects import Array, Behaviour, Constraint, J
 
+#: Standard errors of the difference by which a learner has to earn more, or may earn less.
+ERRORS = 2.0
 #: Of the experts' reward: a soft-optimal learner strays, and loses a step, once in many million
 #: episodes, while sampled experts never did.
 REWARD_TOLERANCE = 1e-6
-#: Standard errors of the difference by which a learner may earn less, by "wide-margin".
-ERRORS = 3.0
-
-Rule = Literal["every-judge", "last-judge", "wide-margin"]
+#: What a step has to cost beyond the demonstrators', on average over an episode, to be a charge: a
+#: limit of 0 is approached by learning, and never reached.
+PER_STEP = 0.01
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen iteration (as in Record.i), and what the choice was made from."""
+    """The chosen iteration (as in Record.i), and what the choice was made from.
+
+    learners: all that are known, conflicts: those of them that earn more than the demonstrators;
+    of each iterate unexplained: the conflicts that it doesn't charge, charged: the learners that it
+    does, done_well: the tasks on which its own learner earns enough within its limit, reward: its
+    learners' mean; expert_reward: the demonstrators', with its standard error; rewarding: do the
+    chosen iterate's learners earn that, less the error?
+    """
 
     i: int
-    gap: tuple[float, ...]
+    learners: int
+    conflicts: int
+    unexplained: tuple[int, ...]
+    charged: tuple[int, ...]
+    done_well: tuple[int, ...]
     reward: tuple[float, ...]
-    expert_reward: float  # that was to be reached, less ..
-    expert_reward_se: float  # .. this
-    rewarding: bool  # False: no iterate earns enough, so the one that earns most was taken
+    expert_reward: float
+    expert_reward_se: float
+    rewarding: bool
 
 
 def select(
     records: Sequence[Record],
+    experts: Sequence[Behaviour],
     heldout: Sequence[Behaviour],
-    rule: Rule = "every-judge",
-    everyone: Sequence[Behaviour] = (),
+    free: Sequence[Behaviour] = (),
 ) -> Selection:
-    """Choose among a game's records by held-out experts, one behaviour per task.
+    """Choose among a game's records by all demonstrators and all learners.
 
-    everyone: all demonstrations, training and held-out, one behaviour per task ("last-judge").
+    experts, heldout [K]: training and held-out demonstrations of each task; free [K]: learners
+    without a constraint, where some were tried.
     """
     if not records:
         raise ValueError("nothing to select from")
-    K, last = len(heldout), rule == "last-judge"
-    judges = [records[-1].c] if last else [record.c for record in records]
-    experts = (everyone or heldout) if last else heldout
-    expert_cost = [np.mean([J(pi_E, c) for pi_E in heldout]) for c in judges]
-    gap = [
-        max(
-            float(np.mean([J(pi, c) for pi in record.learners]) - cost)
-            for c, cost in zip(judges, expert_cost, strict=True)
-        )
-        for record in records
+    sides = (experts, heldout)
+    known = [*(record.learners for record in records), *([free] if free else [])]
+    shown = [pooled(*pair) for pair in zip(*sides, strict=True)]
+    earned = np.array(
+        [[earns(pi, *task) for pi, task in zip(g, shown, strict=True)] for g in known]
+    )
+    charges = np.array([charged(record.c, known, sides) for record in records])
+    unexplained = ((earned > 0) & ~charges).sum(axis=(1, 2))
+    count = charges.sum(axis=(1, 2))
+    done_well = [
+        int(((earned[n] >= 0) & keeps_limit(record, sides)).sum())
+        for n, record in enumerate(records)
     ]
+    best = max(range(len(records)), key=lambda n: (-unexplained[n], count[n], done_well[n], n))
     reward = [float(np.mean([pi.reward for pi in record.learners])) for record in records]
-    enough = float(np.mean([pi_E.reward for pi_E in experts]))
-    se = float(np.sqrt(np.sum([pi_E.reward_se**2 for pi_E in experts])) / K)
-    margin = [se] * len(records)
-    if rule == "wide-margin":
-        own = [np.sqrt(np.sum([pi.reward_se**2 for pi in r.learners])) / K for r in records]
-        margin = [ERRORS * float(np.hypot(se, o)) for o in own]
-    lowest = enough - REWARD_TOLERANCE * max(1.0, abs(enough))
-    eligible = [n for n, r in enumerate(reward) if r >= lowest - margin[n]]
-    best = choose(eligible, gap, reward)
-    return Selection(records[best].i, tuple(gap), tuple(reward), enough, se, bool(eligible))
+    enough = float(np.mean([mean for mean, _ in shown]))
+    error = float(np.sqrt(np.sum([se**2 for _, se in shown])) / len(shown))
+    return Selection(
+        records[best].i,
+        int(earned.size),
+        int((earned > 0).sum()),
+        tuple(map(int, unexplained)),
+        tuple(map(int, count)),
+        tuple(done_well),
+        tuple(reward),
+        enough,
+        error,
+        reward[best] >= enough - error - REWARD_TOLERANCE * max(1.0, abs(enough)),
+    )
 
 
-def choose(eligible: Sequence[int], gap: Sequence[float], reward: Sequence[float]) -> int:
-    """Of the eligible the least violation, then the highest reward; if none is, the latter."""
-    if not eligible:
-        return int(np.argmax(reward))
-    return min(eligible, key=lambda n: (max(gap[n], 0.0), -reward[n]))
+def pooled(one: Behaviour, other: Behaviour) -> tuple[float, float]:
+    """The mean return of two samples of episodes together, and its standard error."""
+    if one.episodes is None or other.episodes is None:  # exact
+        return one.reward, one.reward_se
+    sizes, means = np.array([one.episodes, other.episodes]), np.array([one.reward, other.reward])
+    n, mean = int(sizes.sum()), float(sizes @ means / sizes.sum())
+    within = np.array([one.reward_se, other.reward_se]) ** 2 * sizes * (sizes - 1)
+    squares = float((within + sizes * (means - mean) ** 2).sum())
+    return mean, float(np.sqrt(squares / (n - 1) / n))
+
+
+def earns(pi: Behaviour, reward: float, se: float) -> int:
+    """1: more than the demonstrators with that mean return, -1: less, 0: neither is sure."""
+    gained = pi.reward - reward
+    sure = ERRORS * float(np.hypot(pi.reward_se, se)) + REWARD_TOLERANCE * max(1.0, abs(reward))
+    return int(gained > sure) - int(gained < -sure)
+
+
+def dearest(c: Constraint, sides: Sequence[Sequence[Behaviour]]) -> Array:
+    """What an episode of the demonstrators costs [K], on the side where it costs more."""
+    return np.asarray(np.max([[J(pi_E, c) for pi_E in side] for side in sides], axis=0))
+
+
+def charged(
+    c: Constraint, known: Sequence[Sequence[Behaviour]], sides: Sequence[Sequence[Behaviour]]
+) -> NDArray[np.bool_]:
+    """Which of the learners [n, K] cost more under c than the demonstrators."""
+    limit = dearest(c, sides)
+    return np.array([beyond(c, group, limit) for group in known])
+
+
+def beyond(c: Constraint, group: Sequence[Behaviour], limits: Array) -> NDArray[np.bool_]:
+    """Which behaviours [K] exceed their limits [K]."""
+    cost, length = (np.array(x) for x in ([J(pi, c) for pi in group], [pi.length for pi in group]))
+    return np.asarray(cost > limits + PER_STEP * length)
+
+
+def keeps_limit(record: Record, sides: Sequence[Sequence[Behaviour]]) -> NDArray[np.bool_]:
+    """Which of an iterate's own learners [K] keep the limit that they had."""
+    limits = np.maximum(record.deltas, dearest(record.c, sides))
+    return ~beyond(record.c, record.learners, limits)

@@ -23,7 +23,8 @@ def row(i: int, reward: float, true_cost: float | None, error: float | None) -> 
 
 def chosen(i: int, *rewards: float) -> Selection:
     """The experts earn 5, give or take 1."""
-    return Selection(i, (0.0,) * len(rewards), rewards, 5.0, 1.0, True)
+    none = (0,) * len(rewards)
+    return Selection(i, len(rewards), 0, none, none, none, rewards, 5.0, 1.0, True)
 
 
 def test_selected_last_and_random_are_compared() -> None:
@@ -38,7 +39,7 @@ def test_selected_last_and_random_are_compared() -> None:
     assert all(set(COMPARED) < set(choice) for choice in found.values())
 
 
-def test_the_truths_choice_is_selections_rule_with_the_true_violation() -> None:
+def test_the_truths_choice_earns_enough_and_violates_least() -> None:
     """Of those that earn enough the least true cost beyond the experts'; of those without any the
     one that earns most. The safest learner here earns too little."""
     rows = [

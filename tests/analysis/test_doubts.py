@@ -28,7 +28,7 @@ def test_a_game_that_went_well_has_none() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"rewarding": False}, "no learner earned what the experts do"),
+        ({"rewarding": False}, "learners don't earn what the experts do"),
         ({"learner_reward_mean": 151.4}, "the learner earns 151.4, the experts 100"),
         ({"learner_cost_mean": 31.5}, "costs 31.5, 10 are allowed"),
         ({"learner_cost_mean": 5.2, "delta_mean": 0.0}, "costs 5.2, 0 are allowed"),

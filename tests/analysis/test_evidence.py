@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ringfence.analysis import evidence as ev
-from ringfence.analysis.evidence import Evidence, Group, conflicts
+from ringfence.analysis.evidence import Evidence, Group, conflicts, moves, suggest
 from ringfence.analysis.evidence.moves import Case
 from ringfence.errors import InvalidInput
 from ringfence.experts.optimal import ExpertConfig, make_demonstrations
@@ -533,6 +533,29 @@ def test_suggestions_are_ranked_and_start_where_it_is_safe() -> None:
     assert [s.score for s in found] == sorted((s.score for s in found), reverse=True)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_shortest_ways_are_the_optimal_ones_where_only_goals_pay(seed: int) -> None:
+    world = read_map(random_map(seed))
+    free = np.random.default_rng(seed).random(64) < 0.9
+    undecided = 0
+    for task in world.tasks:
+        shortest, optimal = (
+            ways(task.mdp, free, np.arange(64))
+            for ways in (suggest.on_shortest_ways, suggest.on_optimal_ways)
+        )
+        np.testing.assert_allclose(shortest, optimal, atol=1e-9)
+        assert (shortest.sum(axis=1) == 0).any()  # from outside
+        undecided += int(((shortest > 0) & (shortest < 1)).sum())
+    assert undecided > 0
+
+
+def test_on_a_large_map_some_starts_evenly_spread_stand_for_all() -> None:
+    cells = np.arange(1000)
+    assert len(suggest.spread(cells, 7)) == 7
+    assert list(suggest.spread(cells, 3)) == [0, 499, 999]
+    assert list(suggest.spread(cells[:5], 7)) == list(range(5))
+
+
 # ------------------------------------------------------------------------------------ bad input
 
 
@@ -611,3 +634,25 @@ def test_a_large_world_is_labelled_in_seconds_and_says_what_is_unsettled() -> No
     assert not (evidence.proven & ~walls).any()
     assert not (evidence.allowed & walls).any()
     assert any("cut short" in said for said in evidence.sentences())
+
+
+def test_tables_of_a_few_groups_at_a_time_give_the_same_evidence(
+    monkeypatch: pytest.MonkeyPatch, maze_groups: list[Group], maze_evidence: Evidence
+) -> None:
+    monkeypatch.setattr(moves, "AT_ONCE", 1000)
+    assert ev.label(maze_groups).to_json() == maze_evidence.to_json()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shortest_ways_give_the_returns_of_the_dynamic_programme(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    world = read_map(random_map(seed))
+    starts = [state(world, cell) for cell in world.starts]
+    cases = [Case(task.mdp, start, 0.0) for task in world.tasks for start in starts]
+    sets = np.random.default_rng(seed).random((20, 64)) < 0.8
+    by_steps = conflicts.best_returns(cases, sets)
+    monkeypatch.setattr(moves, "MANY", 0)
+    np.testing.assert_array_equal(conflicts.best_returns(cases, sets), by_steps)
+    assert np.isneginf(by_steps).any()
+    assert (by_steps > 0).any()

@@ -51,14 +51,14 @@ def test_options_and_settings_arrive_in_the_configuration(
     words = ["learn", "--world", here / "small.txt", "--demos", here / "demos", "--seed", 7]
     words += ["--class", "linear", "--iterations", 2, "--solver", "lp", "--horizon", 12]
     words += ["--task", "goal (0,3)", "--set", "player.restricted=false", "--method", "icl"]
-    words += ["--set", "selection.rule=last-judge", "--on", "col", "--slip", "0"]
+    words += ["--set", "game.extra=3", "--on", "col", "--slip", "0"]
     assert ask(*words, "--out", tmp_path / "run")[0] == 0
     config = configs.read(tmp_path / "run/config.toml")
     assert (config.seed, config.world.horizon, config.game.iterations) == (7, 12, 2)
     assert (config.game.constraint, config.game.on) == ("linear", ("col",))
     assert (config.game.method, config.game.tasks) == ("icl", ("goal (0,3)",))
     assert (config.solver.kind, config.player.restricted) == ("lp", False)
-    assert config.selection.rule == "last-judge"
+    assert config.game.extra == 3
     assert config.command.startswith("ringfence learn --world")
 
 
@@ -421,7 +421,6 @@ def test_the_ants_transfer_says_what_is_covered_first(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--class", "table"], "table needs features that are cells"),
         (["--method", "icl"], "icl learns from one task"),
         (["--solver", "soft"], "is not finite: soft, lp and lagrangian can't solve it"),
         (["--set", "demos.experts=exact"], "there are no exact occupancies"),

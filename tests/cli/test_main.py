@@ -143,7 +143,7 @@ BAD: dict[str, list[tuple[Damage, list[str], str]]] = {
         (nothing, ["evaluate", "speed <= 1", "--world", "maze"], r"no feature 'speed'; features"),
         (
             nothing,
-            ["evaluate", "row <= col <= 2", "--world", "maze"],
+            ["evaluate", "row <= col >= 2", "--world", "maze"],
             r"one linear inequality",
         ),
         (nothing, ["evaluate", "row <= 1"], r"an inequality needs a world"),
@@ -280,11 +280,11 @@ def test_a_failed_run_exits_with_1(here: Path, tmp_path: Path, ask: Ask) -> None
 
 def test_a_mistake_in_each_of_two_tables_gets_a_line_each(here: Path, ask: Ask) -> None:
     words = ["learn", "--world", here / "small.txt", "--set", "game.turns=1"]
-    code, _, err = ask(*words, "--set", "selection.rule=best")
+    code, _, err = ask(*words, "--set", "opening.kind=best")
     assert code == 2
     first, second = err.splitlines()
     assert "[game] turns: unknown" in first
-    assert "[selection] rule: \"best\" is not 'every-judge'" in second
+    assert "[opening] kind: \"best\" is not 'none' or 'clone'" in second
 
 
 def test_a_seed_is_a_whole_number() -> None:
@@ -325,7 +325,7 @@ def test_help_shows_what_configure_would_fill_in(here: Path, ask: Ask) -> None:
     """No default stands in the parser, so that there is only one truth about them."""
     _, out, _ = ask("learn", "--help")
     config = (here / "run/config.toml").read_text()
-    for entry in ('method = "mt-icl"', "iterations = 5", 'rule = "every-judge"'):
+    for entry in ('method = "mt-icl"', "iterations = 5", "extra = 5"):
         assert entry in out
         assert entry in config
 

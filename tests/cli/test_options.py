@@ -52,7 +52,7 @@ def settings(*words: str) -> dict[str, Any]:
         (["--truth", "speed <= 1"], {"world": {"truth": "speed <= 1"}}),
         (["--set", "game.buffer=2"], {"game": {"buffer": 2}}),
         (["--set", "solver.hidden=[16, 16]"], {"solver": {"hidden": [16, 16]}}),
-        (["--set", "selection.rule=last-judge"], {"selection": {"rule": "last-judge"}}),
+        (["--set", "game.extra=0"], {"game": {"extra": 0}}),
         (["--set", "player.network.steps=5"], {"player": {"network": {"steps": 5}}}),
         (["--set", "opening.probe=false"], {"opening": {"probe": False}}),
         (["--set", "experts.noise=0.1"], {"experts": {"noise": 0.1}}),

@@ -158,3 +158,12 @@ def test_an_update_without_a_finished_episode_has_no_reward() -> None:
     assert update_line(update_of(1, 1, 0.0, reward=None)) == (
         "update 1/20  cost 24.6 (limit 20)  lam 0.5"
     )
+
+
+def test_long_analyses_are_told_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with run_progress() as report:
+        report({"event": "analysis", "name": "budget_curve"})
+        report({"event": "analysis", "name": "evidence", "of": "3600 cells"})
+    assert capsys.readouterr().out.splitlines() == ["evidence: 3600 cells"]

@@ -28,8 +28,13 @@ def test_a_table_is_over_the_worlds_cells() -> None:
     assert found.parameters(found.convex.constraint(np.zeros(12))) == {}
 
 
-def test_where_features_are_no_cells_a_table_is_refused_with_what_to_use() -> None:
-    with pytest.raises(InvalidInput, match=r"x, y, speed are not; use an inequality .*'x <= \?'"):
+def test_where_features_are_no_cells_a_table_is_over_cells_of_them() -> None:
+    shown = np.random.default_rng(0).random((50, 3))
+    found = make_family("table", (), FEATURES, None, None, shown)
+    assert isinstance(found.convex, TableClass)
+    assert found.convex.grid is not None
+    assert found.used == ["x", "y", "speed"]
+    with pytest.raises(InvalidInput, match="cells are laid around demonstrations"):
         family("table")
 
 

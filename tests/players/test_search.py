@@ -135,3 +135,30 @@ def test_the_95th_percentile_is_left_out_where_more_violate_under_every_value() 
     phi = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, -1.0, 0.0]])
     expert = Behaviour(phi, np.ones(3), 0.0, 0.0, 3.0, 1)
     assert expert_levels(parse_template("? x - y <= 0", FEATURES), [expert]) == {"mean": -3.0}
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.5])
+def test_two_coefficients_are_as_good_as_any_on_a_grid(budget: float) -> None:
+    """Experts end on x + y = 1, learners beyond it: the line between them leans on no axis."""
+    template = parse_template("? x + ? y <= 1", FEATURES[:2])
+    ends = np.array([[1.4, -0.4], [0.5, 0.5], [-0.4, 1.4]])
+    ways = np.linspace(0.0, 1.0, 21)[:, None, None]
+    experts, learners = (
+        [
+            Behaviour(way, np.ones(21), 0.0, 0.0, 21.0, 1)
+            for way in np.moveaxis(-1.0 + ways * (to + 1.0), 1, 0)
+        ]
+        for to in (ends, ends + 0.4)
+    )
+    theta = best_within(template, experts, learners, budget)
+
+    def cost(group: list[Behaviour], at: list[float]) -> list[float]:
+        return [J(pi, template.constraint(np.array(at))) for pi in group]
+
+    axis = np.linspace(-3.0, 3.0, 61)
+    grid = [[a, b] for a in axis for b in axis if max(cost(experts, [a, b])) <= budget]
+    best = max(np.mean(cost(learners, at)) for at in grid)
+    assert max(cost(experts, list(theta))) <= budget + 1e-9
+    assert np.mean(cost(learners, list(theta))) >= best - 1e-9
+    if budget == 0.0:
+        assert theta == pytest.approx([1.0, 1.0])

@@ -115,7 +115,7 @@ def _heading(
         "features": [{"name": f.name, "unit": f.unit} for f in features],
         "unconstrained": None,
         "iterations": rows,
-        "selection": {"rule": "last-judge", "rewarding": True},
+        "selection": {"rewarding": True},
         "heldout": None,
         "choices": {"selected": choice, "last": choice, "random": {**choice, "i": None},
                     "truth": None},

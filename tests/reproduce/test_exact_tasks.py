@@ -13,7 +13,7 @@ from ringfence.objects import Problem
 from ringfence.reproduce import unseen
 from ringfence.reproduce.exact_tasks import CERTAIN, Attempts, map_text, overlap, read_map_text
 from ringfence.solvers.soft import SoftSolver
-from ringfence.worlds.finite import occupancy
+from ringfence.worlds.finite import occupancy, whole_policy
 from ringfence.worlds.grid import maze
 
 
@@ -38,7 +38,7 @@ def test_an_attempt_is_what_the_solver_does() -> None:
             except InfeasibleLimit:
                 assert attempt is None
                 continue
-            rho = occupancy(task.mdp, np.asarray(solution.policy["pi"]))
+            rho = occupancy(task.mdp, whole_policy(task.mdp, solution.policy))
             reached = rho[-1, goal[0] * world.shape[1] + goal[1]].sum() >= CERTAIN
             assert (attempt is not None) == reached
             if attempt is not None:

@@ -67,7 +67,7 @@ def test_other_numbers_are_read_back_exactly(tmp_path: Path) -> None:
 def test_defaults_are_written_out() -> None:
     text = to_toml(config_of("grid"))
     for entry in ("iterations = 5", "buffer = 0.0", "temperature = 0.05", 'experts = "sampled"',
-                  'rule = "every-judge"', "resamples = 200", "restricted = true"):  # fmt: skip
+                  "extra = 5", "resamples = 200", "restricted = true"):  # fmt: skip
         assert f"\n{entry}\n" in text
 
 
@@ -77,7 +77,7 @@ def test_a_runs_file_needs_no_world_to_be_read(tmp_path: Path, finished: Finishe
     (tmp_path / "config.toml").write_text(text.replace("own_cart:make_cart", "gone:make"))
     config = read(tmp_path / "config.toml")
     assert config.solver.kind == "ppo"
-    assert config.selection.rule == "last-judge"
+    assert config.game.epsilon == -1.0
     with pytest.raises(InvalidInput, match="No module named 'gone'"):
         make_world(config.world)
 
@@ -98,7 +98,7 @@ def test_a_runs_file_needs_no_world_to_be_read(tmp_path: Path, finished: Finishe
         ('reward = "exp-distance"', 'reward = "far"', ['"far"', "'goal' or 'exp-distance'"]),
         ("[game]", "[game", ["not valid TOML"]),
         ('"goal (0,2)",', "7,", ["[game] tasks.0: 7", "string"]),
-        ("[selection]", "[section]", ["'section' is unknown", "selection"]),
+        ("[analysis]", "[section]", ["'section' is unknown", "analysis"]),
         ("buffer = 0.0", "buffer = -1.0", ["[game] buffer: -1.0", "at least 0"]),
         ("heldout = 0.3", "heldout = 1.0", ["[demos] heldout: 1.0", "between 0 and 1"]),
         ("resamples = 200", "resamples = -1", ["[analysis] resamples: -1", "at least 0"]),
@@ -125,7 +125,7 @@ def test_several_mistakes_are_several_lines() -> None:
                 seed=-1,
                 game={"rounds": 5, "buffer": "none"},
                 solver={"heat": 1.0},
-                selection={"rule": "best"},
+                analysis={"resamples": "many"},
                 clone={},
                 ppo={},
             ),
@@ -138,7 +138,7 @@ def test_several_mistakes_are_several_lines() -> None:
         "my.toml: [game] rounds: unknown; there are method",
         'my.toml: [game] buffer: "none" is not a number',
         "my.toml: [solver] heat: unknown; there are",
-        "my.toml: [selection] rule: \"best\" is not 'every-judge', 'last-judge' or 'wide-margin'",
+        'my.toml: [analysis] resamples: "many" is not',
         "my.toml: seed: -1 is not a whole number",
     ):
         assert sum(line.startswith(words) for line in lines) == 1, words
@@ -321,7 +321,7 @@ def test_a_kind_that_is_none_is_refused(kind: Any, words: str) -> None:
         ("opening.probe=false", {"opening": {"probe": False}}),
         ("game.constraint=speed <= ?", {"game": {"constraint": "speed <= ?"}}),
         ('game.constraint="speed <= ?"', {"game": {"constraint": "speed <= ?"}}),
-        ("selection.rule = last-judge", {"selection": {"rule": "last-judge"}}),
+        ("game.method = icl", {"game": {"method": "icl"}}),
         ("experts.delta=0.3", {"experts": {"delta": 0.3}}),
     ],
 )

@@ -21,6 +21,7 @@ from ringfence.report import page
 from ringfence.runs import config as configs
 from ringfence.runs import driver
 from ringfence.runs.ledger import Ledger
+from ringfence.runs.summary import is_whole
 from small_worlds import (
     FLOOR,
     MAP,
@@ -53,6 +54,29 @@ def changed(
         for d in given.tasks
     )
     return Demonstrations(tasks, given.features, {})
+
+
+def test_a_run_that_is_stopped_in_its_analyses_has_its_answer_and_is_finished_by_resuming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: Finished
+) -> None:
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "parameter_interval", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            play(run, "grid")
+    early = summary_of(run)
+    constraint_files.load(run / "constraint")
+    assert not is_whole(early)
+    assert "resume" in early["not_here"]["evidence"]
+    page.write(run)
+    (run / page.NAME).unlink()
+    driver.drive(run)
+    assert is_whole(summary_of(run))
+    assert result(run) == result(finished("grid"))
+
+
+def stopped(*_: Any) -> Any:
+    raise KeyboardInterrupt
 
 
 # What comes out ----------------------------------------------------------------------------------
@@ -195,18 +219,18 @@ def test_the_limit_is_the_experts_cost_and_the_annealed_buffer(
         assert row["delta_mean"] == pytest.approx(row["expert_cost_mean"] + buffer)
 
 
-def test_the_last_constraint_judges_and_all_demonstrations_say_what_is_enough(
-    finished: Finished,
-) -> None:
+def test_selection_is_by_all_demonstrators_and_all_learners(finished: Finished) -> None:
     run = finished("ant")
-    summary = summary_of(run)
-    last, task = constraint_files.load(run / "constraints" / "c_001"), demos_of("ant").tasks[0]
-    expert_cost = J(behaviour_of(task.heldout), last)
+    summary, task = summary_of(run), demos_of("ant").tasks[0]
     solutions = [Ledger(run / "ledger").get(row["ledger"][0]) for row in summary["iterations"]]
     learners = [s.behaviour for s in solutions if s is not None]
     found = summary["selection"]
-    assert found["rule"] == "last-judge"
-    assert found["gap"] == pytest.approx([J(pi, last) - expert_cost for pi in learners])
+    assert found["learners"] == len(learners)
+    for n, row in enumerate(summary["iterations"]):
+        c = constraint_files.load(run / driver.constraint_folder(row["i"]))
+        most = max(J(behaviour_of(side), c) for side in (task.train, task.heldout))
+        charged = sum(J(pi, c) > most + 0.01 * pi.length for pi in learners)
+        assert found["charged"][n] == charged
     rewards = np.array([t.rewards.sum() for t in (*task.train, *task.heldout)])
     enough = rewards.mean() - rewards.std(ddof=1) / np.sqrt(len(rewards))
     assert found["enough_reward"] == pytest.approx(enough)
@@ -214,11 +238,15 @@ def test_the_last_constraint_judges_and_all_demonstrations_say_what_is_enough(
     assert held_out == pytest.approx(rewards[len(task.train) :].mean())
 
 
-@pytest.mark.parametrize("rule", ["every-judge", "last-judge", "wide-margin"])
-def test_each_rule_of_selection_is_a_worlds_to_choose(tmp_path: Path, rule: str) -> None:
-    summary = play(tmp_path / "run", "grid", selection={"rule": rule})
-    assert summary["selection"]["rule"] == rule
-    assert summary["selected"] == 2
+def test_a_game_is_played_on_while_conflicts_are_unexplained_and_no_longer(tmp_path: Path) -> None:
+    """c_1 forbids nothing, so its learners cross the wall; c_2 explains them."""
+    summary = play(tmp_path / "one", "grid", game={"iterations": 1, "extra": 0})
+    assert summary["selection"]["unexplained"] == [1]
+    assert "1 of the 1 learners that earned more" in summary["doubts"][-1]
+    longer = play(tmp_path / "more", "grid", game={"iterations": 1, "extra": 3, "epsilon": -1.0})
+    assert longer["selection"]["unexplained"] == [1, 0]
+    assert longer["doubts"] == []
+    assert longer["iterations"][0] == summary["iterations"][0]
 
 
 # The truth ---------------------------------------------------------------------------------------
@@ -368,11 +396,15 @@ def test_the_probe_is_not_stopped_at_what_is_enough_in_the_game(tmp_path: Path) 
         ("ant", {"game": {"constraint": "speed <= 1"}}, "nothing in it is to be learned"),
         ("ant", {"game": {"constraint": "height <= ?"}}, "no feature 'height'"),
         ("ant", {"game": {"constraint": "linear", "on": ["height"]}}, "no feature 'height'"),
-        ("ant", {"game": {"constraint": "table"}}, "table needs features that are cells"),
+        ("ant", {"game": {"constraint": "table(x, z)"}}, "can't read 'z'"),
         ("ant", {"game": {"on": ["x"]}}, r"\[game\] on is for 'linear' and 'mlp'"),
         ("ant", {"game": {"constraint": "mlp"}, "player": {"kind": "payoff"}}, "payoff is for"),
         ("ant", {"player": {"kind": "ftrl"}}, "ftrl needs a convex class"),
-        ("ant", {"game": {"method": "mt-icl"}}, "mt-icl needs a class"),
+        (
+            "ant",
+            {"game": {"method": "mt-icl"}, "player": {"kind": "regression"}},
+            "mt-icl needs a class",
+        ),
         ("ant", {"player": {"tolerance": 1.0}}, "tolerance is for the class 'mlp'"),
         (
             "ant",
@@ -381,7 +413,6 @@ def test_the_probe_is_not_stopped_at_what_is_enough_in_the_game(tmp_path: Path) 
         ),
         ("ant", {"world": {"truth": "height <= 1"}}, "no feature 'height'"),
         ("gym", {"solver": {"start_share": 0.5}}, "can't begin at demonstrated states"),
-        ("ant-maze", {"game": {"constraint": "table"}}, "table needs features that are cells"),
         ("ant-maze", {"game": {"method": "icl"}}, "icl learns from one task, there are 2"),
     ],
 )

@@ -7,7 +7,18 @@ import pytest
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, behaviour_of
-from ringfence.worlds.finite import FiniteTask, behaviour, from_tensor, occupancy, rollout
+from ringfence.solvers import soft
+from ringfence.worlds.finite import (
+    NOT_STORED,
+    FiniteTask,
+    behaviour,
+    from_tensor,
+    occupancy,
+    rollout,
+    stored,
+    whole_policy,
+)
+from ringfence.worlds.grid import maze
 
 
 def random_task(seed: int, horizon: int | None, discount: float = 1.0) -> FiniteTask:
@@ -89,3 +100,22 @@ def test_bad_mdp_is_refused(change: dict, word: str) -> None:
     }
     with pytest.raises(InvalidInput, match=word):
         from_tensor(**(good | change))
+
+
+def test_a_stored_policy_is_small_and_acts_as_the_whole_one_wherever_its_episodes_come() -> None:
+    task = maze().tasks[0]
+    pi, _ = soft.plan(task.mdp, task.mdp.reward, 0.05)
+    rho = occupancy(task.mdp, pi)
+    kept = stored(pi, rho)
+    again = whole_policy(task.mdp, kept)
+    assert sum(a.nbytes for a in kept.values()) < pi.nbytes / 5
+    left_out = (again != pi).any(axis=2)
+    assert 0 < rho.sum(axis=2)[left_out].sum() <= NOT_STORED
+    np.testing.assert_allclose(again.sum(axis=2), 1)
+    np.testing.assert_allclose(occupancy(task.mdp, again), rho, atol=1e-5)
+
+
+def test_a_discounted_policy_is_stored_as_it_is() -> None:
+    task, pi = random_task(0, None, 0.9), random_policy(1, (4, 3))
+    kept = stored(pi, occupancy(task.mdp, pi))
+    assert whole_policy(task.mdp, kept).tobytes() == pi.tobytes()

@@ -42,7 +42,7 @@ def test_every_kind_is_a_world(kind: str) -> None:
     names = [f.name for f in world.features]
     for view in world.views():
         assert all(0 <= column < len(names) for column in view["columns"])
-    assert set(world.defaults({})) <= {"game", "player", "opening", "solver", "selection"}
+    assert set(world.defaults({})) <= {"game", "player", "opening", "solver"}
 
 
 def test_an_unknown_truth_says_nothing() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.selection import REWARD_TOLERANCE, Selection, choose
+from ringfence.selection import REWARD_TOLERANCE, Selection
 
 COMPARED = (
     "constraint_error",
@@ -20,7 +20,8 @@ Row = Mapping[str, Any]
 
 
 def choices(rows: Sequence[Row], chosen: Selection) -> dict[str, Any]:
-    """The truth-knowing choice has selection's rule with the true violation in the gap's place."""
+    """The truth-knowing choice: of the iterates whose learners earn enough, the one that violates
+    least beyond the demonstrators."""
     table: dict[str, Any] = {
         "selected": _choice(rows[chosen.i - 1]),
         "last": _choice(rows[-1]),
@@ -34,6 +35,13 @@ def choices(rows: Sequence[Row], chosen: Selection) -> dict[str, Any]:
         eligible = [n for n in range(len(rows)) if chosen.reward[n] >= enough]
         table["truth"] = _choice(rows[choose(eligible, gap, chosen.reward)])
     return table
+
+
+def choose(eligible: Sequence[int], gap: Sequence[float], reward: Sequence[float]) -> int:
+    """Of the eligible the least violation, then the highest reward; if none is, the latter."""
+    if not eligible:
+        return int(np.argmax(reward))
+    return min(eligible, key=lambda n: (max(gap[n], 0.0), -reward[n]))
 
 
 def _choice(row: Row) -> dict[str, Any]:

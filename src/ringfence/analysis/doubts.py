@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.analysis.played import Played
+from ringfence.analysis.unsettled import unsettled
 
 #: A learner breaks its limit beyond this multiple of it, and this much a step (a limit may be 0).
 TIMES, PER_STEP = 1.5, 0.01
@@ -31,15 +32,15 @@ def doubts(played: Played) -> list[str]:
             "no demonstrated step comes near the constraint: where it lies is the learners' doing, "
             f"not the experts'. Play {MORE}"
         )
-    return found
+    return [*found, *unsettled(played)]
 
 
 def _of_rewards(row: Mapping[str, Any], rewarding: bool) -> Iterator[str]:
     if not rewarding:
         yield (
-            "no learner earned what the experts do (less a standard error); the iterate that earns "
-            "most was taken. Give each iteration more steps (--steps; in a file: env_steps), or "
-            "play more of them (resume --iterations)"
+            "the selected iterate's learners don't earn what the experts do (less a standard "
+            "error): they may have learned too little to test the constraint. Give each iteration "
+            "more steps (--steps; in a file: env_steps), or play more of them (resume --iterations)"
         )
     gained = row["learner_reward_mean"] - row["expert_reward_mean"]
     if gained > MUCH_MORE * abs(row["expert_reward_mean"]):

@@ -7,12 +7,11 @@ from their limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from ringfence.analysis.played import Played
-from ringfence.constraints.linear import LinearConstraint
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, NotHere, Trajectory, behaviour_of
 from ringfence.players.player import Begun
@@ -57,8 +56,8 @@ def _of(trajectories: Sequence[Trajectory]) -> Behaviour:
 
 def parameter_interval(played: Played) -> dict[str, Any] | NotHere:
     """The interval of the selected constraint's parameters, learned from the learners before it."""
-    template = played.family.template
-    if template is None:
+    form = played.family.form
+    if form is None or not form.names:
         return NotHere(f"the class {played.family.text!r} has no parameters with a meaning each")
     if played.resamples < 1:
         return NotHere("[analysis] resamples is 0")
@@ -74,8 +73,8 @@ def parameter_interval(played: Played) -> dict[str, Any] | NotHere:
         try:
             c = player.update(experts, learners)
         except InvalidInput:  # payoff: these few are in no constraint's budget
-            return np.full(len(template.names), np.nan)
-        theta = template.theta_of(cast(LinearConstraint, c))
+            return np.full(len(form.names), np.nan)
+        theta = form.theta_of(c)
         assert theta is not None
         return theta
 
@@ -96,6 +95,6 @@ def parameter_interval(played: Played) -> dict[str, Any] | NotHere:
         "unanswered": int((~answered).sum()),
         "over": "demonstrations",
         "parameters": {
-            name: [float(a), float(b)] for name, a, b in zip(template.names, low, high, strict=True)
+            name: [float(a), float(b)] for name, a, b in zip(form.names, low, high, strict=True)
         },
     }

@@ -552,7 +552,7 @@ def defaults_text(words: Sequence[str], command: str) -> str:
     except RingfenceError as problem:
         return f"\n\ndefaults of {name}: not known ({problem})"
     tables = ("solver",) if command == "solve" else (
-        "game", "player", "opening", "solver", "selection", "analysis")  # fmt: skip
+        "game", "player", "opening", "solver", "analysis")  # fmt: skip
     lines = []
     for table_name in tables:
         entries = asdict(getattr(config, table_name))

@@ -61,6 +61,7 @@ class Progress:
             "update": self.update,
             "solved": self.on_solved,
             "iteration": self.iteration,
+            "analysis": self.analysis,
         }.get(event["event"])
         if told is not None:
             told(event)
@@ -103,6 +104,10 @@ class Progress:
 
     def iteration(self, event: dict[str, Any]) -> None:
         self.line.print(iteration_line(event))
+
+    def analysis(self, event: dict[str, Any]) -> None:
+        of = event.get("of")
+        self.line.show(event["name"].replace("_", " ") + (f": {of}" if of else ""), bool(of))
 
     def _where(self, event: dict[str, Any]) -> str:
         if not self.iterations:

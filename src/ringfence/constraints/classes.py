@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from ringfence.constraints.cell_grid import CellConstraint, Grid
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.table import TableConstraint, visit_table
 from ringfence.objects import Array, Behaviour, Feature
@@ -25,21 +26,32 @@ from ringfence.objects import Array, Behaviour, Feature
 
 @dataclass(frozen=True, eq=False)
 class TableClass:
-    """Tables in [0, 1]^shape that are zero wherever `zero` is set."""
+    """Tables in [0, 1]^shape that are zero wherever `zero` is set.
+
+    Cells are the features themselves, as whole numbers, or those of a grid over some of them.
+    """
 
     features: tuple[Feature, ...]
     shape: tuple[int, ...]
     zero: NDArray[np.bool_] | None = None
+    grid: Grid | None = None
 
     def restricted(self, experts: Sequence[Behaviour]) -> TableClass:
         """F~_c: zero on every cell that an expert visited."""
-        visited = reduce(np.logical_or, [visit_table(pi, self.shape) > 0 for pi in experts])
+        visited = reduce(np.logical_or, [self._visits(pi) > 0 for pi in experts])
         return replace(self, zero=visited)
 
     def moments(self, pi: Behaviour) -> Array:
-        return visit_table(pi, self.shape).ravel()
+        return self._visits(pi).ravel()
 
-    def constraint(self, theta: Array) -> TableConstraint:
+    def _visits(self, pi: Behaviour) -> Array:
+        if self.grid is not None:
+            return self.grid.visits(pi.features, pi.visits)
+        return visit_table(pi, self.shape)
+
+    def constraint(self, theta: Array) -> TableConstraint | CellConstraint:
+        if self.grid is not None:
+            return CellConstraint(self.features, self.grid, theta.reshape(self.shape))
         return TableConstraint(self.features, theta.reshape(self.shape))
 
     def project(self, theta: Array) -> Array:

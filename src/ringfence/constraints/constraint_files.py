@@ -17,13 +17,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from ringfence.constraints.linear import LinearConstraint
-from ringfence.constraints.mlp import MLPConstraint
-from ringfence.constraints.table import TableConstraint
+from ringfence.constraints.kinds import build, taken_apart
 from ringfence.errors import InvalidInput
 from ringfence.objects import Constraint, Feature
 
@@ -44,7 +41,7 @@ def to_bytes(
     c: Constraint, delta: float, provenance: Mapping[str, Any], interval: Interval | None = None
 ) -> dict[str, bytes]:
     """The files of a constraint, by name; the same constraint gives the same bytes."""
-    kind, arrays, settings = _parts(c)
+    kind, arrays, settings = taken_apart(c)
     weights = safetensors.numpy.save(arrays)
     document = {
         "schema": SCHEMA,
@@ -68,35 +65,6 @@ def digest(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def _parts(c: Constraint) -> tuple[str, dict[str, np.ndarray], dict[str, Any]]:
-    """The kind, the arrays to store, and what the document says of them."""
-    if isinstance(c, TableConstraint):
-        table = {"formula": "cost = values[cell]", "shape": list(c.values.shape)}
-        return "table", {"values": np.ascontiguousarray(c.values)}, table
-    if isinstance(c, LinearConstraint):
-        arrays = {"weights": np.ascontiguousarray(c.weights), "offset": np.array([c.offset])}
-        log = "cost = log(1 + max(0, raw))" if c.activation == "log" else "cost = raw"
-        linear: dict[str, Any] = {
-            "formula": f"raw = weights . features - offset; {log}",
-            "activation": c.activation,
-            "weights": {f.name: float(w) for f, w in zip(c.features, c.weights, strict=True)},
-            "offset": float(c.offset),
-        }
-        return "linear", arrays, linear
-    if isinstance(c, MLPConstraint):
-        arrays = {"mean": np.ascontiguousarray(c.mean), "scale": np.ascontiguousarray(c.scale)}
-        for i, (w, b) in enumerate(zip(c.weights, c.biases, strict=True)):
-            arrays |= {f"w{i}": np.ascontiguousarray(w), f"b{i}": np.ascontiguousarray(b)}
-        network: dict[str, Any] = {
-            "formula": "raw = network((features - mean) / scale) - offset; "
-            "cost = log(1 + max(0, raw))",
-            "layers": [len(c.features), *(w.shape[1] for w in c.weights)],
-            "offset": float(c.offset),
-        }
-        return "mlp", arrays, network
-    raise TypeError(f"a constraint of type {type(c).__name__} has no file format")
-
-
 # Reading -----------------------------------------------------------------------------------------
 
 
@@ -117,7 +85,7 @@ def load_document(folder: str | Path) -> tuple[Constraint, dict[str, Any]]:
         )
     try:
         _check_limits(document)
-        return _build(document, _features(document), safetensors.numpy.load(weights)), document
+        return build(document, _features(document), safetensors.numpy.load(weights)), document
     except (SafetensorError, LookupError, TypeError, ValueError, ArithmeticError) as problem:
         raise InvalidInput(
             f"{folder}: not a readable constraint ({type(problem).__name__}: {problem}); "
@@ -131,7 +99,7 @@ def from_bytes(files: Mapping[str, bytes]) -> Constraint:
     """The constraint of `to_bytes`, which came straight from there."""
     document = json.loads(files["constraint.json"])
     arrays = safetensors.numpy.load(files["weights.safetensors"])
-    return _build(document, _features(document), arrays)
+    return build(document, _features(document), arrays)
 
 
 def _read_bytes(path: Path, most: int) -> bytes:
@@ -197,40 +165,3 @@ def _features(document: dict[str, Any]) -> tuple[Feature, ...]:
     if len({f.name for f in features}) < len(features):
         raise ValueError("two features have the same name")
     return features
-
-
-def _build(
-    document: dict[str, Any], features: tuple[Feature, ...], arrays: dict[str, np.ndarray]
-) -> Constraint:
-    kind = document["kind"]
-    if kind == "table":
-        _expect(arrays, {"values": np.float64})
-        return TableConstraint(features, arrays["values"])
-    if kind == "linear":
-        _expect(arrays, {"weights": np.float64, "offset": np.float64})
-        (offset,) = arrays["offset"]
-        if document["activation"] not in ("log", "none"):
-            raise ValueError(f"activation {document['activation']!r:.60}")
-        return LinearConstraint(features, arrays["weights"], float(offset), document["activation"])
-    if kind == "mlp":
-        depth = len(document["layers"]) - 1
-        names = {f"{k}{i}": np.float32 for i in range(depth) for k in "wb"}
-        _expect(arrays, {"mean": np.float64, "scale": np.float64, **names})
-        weights, biases = (tuple(arrays[f"{k}{i}"] for i in range(depth)) for k in "wb")
-        offset = float(document["offset"])
-        return MLPConstraint(features, arrays["mean"], arrays["scale"], weights, biases, offset)
-    raise InvalidInput(
-        f"unknown kind of constraint {kind!r:.60}; this version knows table, linear and mlp"
-    )
-
-
-def _expect(arrays: dict[str, np.ndarray], kinds: Mapping[str, Any]) -> None:
-    """Exactly these arrays, of these types."""
-    found = {name: array.dtype.type for name, array in arrays.items()}
-    if found != dict(kinds):
-        raise ValueError(f"the weights hold {_kinds(found)}, expected {_kinds(kinds)}")
-
-
-def _kinds(kinds: Mapping[str, Any]) -> str:
-    words = [f"{name!r:.60} ({kind.__name__})" for name, kind in sorted(kinds.items())]
-    return ", ".join(words[:8]) + (", ..." if len(words) > 8 else "")

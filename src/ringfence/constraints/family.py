@@ -1,10 +1,12 @@
 """A class of constraints as a game names it: "table", "linear", "mlp" or "speed <= ?".
 
-table       one value per cell, where the features are a world's cells
+table       one value per cell, where the features are a world's cells; elsewhere, and as
+            "table(x, y)" or "table(x by 0.1)", over cells of one to three features
 linear      any half-space over the features; on a world with finitely many points a ball of
             them (LinearClass), else an inequality with all its numbers to be learned
 mlp         a small network of the features
-"... ? ..." an inequality, with ? for each number that is to be learned
+"... ? ..." an inequality, with ? for each number that is to be learned; several joined by "and",
+            limits under a condition ("speed <= ? while altitude <= ?"): constraints/written.py
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ringfence.constraints.cell_grid import MOST_FEATURES, around, read_axes
 from ringfence.constraints.classes import ConstraintClass, LinearClass, TableClass, with_constant
-from ringfence.constraints.linear import LinearConstraint
-from ringfence.constraints.template import Template, linear_template, parse_template
+from ringfence.constraints.template import Template, linear_template
+from ringfence.constraints.written import Form, parse_class
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Constraint, Feature
 
@@ -25,7 +28,8 @@ TABLE, LINEAR, NETWORK = "table", "linear", "mlp"
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """The class: convex over a finite world, a template of inequalities, or networks (neither).
+    """The class: convex over a finite world, a form with numbers to be learned, or networks
+    (neither).
 
     on: the features that a linear constraint or a network may use (empty: all).
     """
@@ -34,34 +38,37 @@ class Family:
     features: tuple[Feature, ...]
     on: tuple[str, ...] = ()
     convex: ConstraintClass | None = None
-    template: Template | None = None
+    form: Form | None = None
+
+    @property
+    def template(self) -> Template | None:
+        """The form, where it is a single inequality."""
+        return self.form if isinstance(self.form, Template) else None
 
     @property
     def is_network(self) -> bool:
-        return self.convex is None and self.template is None
+        return self.convex is None and self.form is None
 
     @property
     def used(self) -> list[str]:
         """The names of the features that constraints of the class depend on."""
-        if self.template is None:
+        if self.form is None:
             return list(self.on) or [f.name for f in self.features]
-        rows = np.vstack([self.template.weights, self.template.basis])
-        return [f.name for f, column in zip(self.features, rows.T, strict=True) if column.any()]
+        return self.form.used
 
     def parameters(self, c: Constraint) -> dict[str, float]:
         """What was learned, by name; nothing for tables and networks."""
-        if self.template is None or not isinstance(c, LinearConstraint):
+        if self.form is None:
             return {}
-        theta = self.template.theta_of(c)
-        names = self.template.names
+        theta, names = self.form.theta_of(c), self.form.names
         return {} if theta is None else dict(zip(names, map(float, theta), strict=True))
 
     def error(self, c: Constraint, true: Constraint) -> float | None:
         """|theta - theta*|, where the class holds both."""
         values = [np.array(list(self.parameters(x).values())) for x in (c, true)]
-        if self.template is None or not all(len(v) for v in values):
+        if self.form is None or not all(len(v) for v in values):
             return None
-        return self.template.error(*values)
+        return self.form.error(*values)
 
 
 def make_family(
@@ -70,11 +77,12 @@ def make_family(
     features: tuple[Feature, ...],
     shape: tuple[int, ...] | None,
     points: Array | None,
+    shown: Array | None = None,
 ) -> Family:
     """The class of that text.
 
     shape: of the table, where features are cells; points [n, d]: all that features can be, in a
-    finite world.
+    finite world; shown [n, d]: demonstrated features, around which cells are laid.
     """
     names = [f.name for f in features]
     for name in on:
@@ -86,14 +94,11 @@ def make_family(
         raise InvalidInput(
             f"[game] on is for {LINEAR!r} and {NETWORK!r}; {text!r} says itself what it is about"
         )
-    if text == TABLE:
-        if shape is None:
-            raise InvalidInput(
-                "[game] constraint: a table needs features that are cells, and "
-                f"{', '.join(names)} are not; use an inequality such as '{names[0]} <= ?', "
-                f"{LINEAR!r} or {NETWORK!r}"
-            )
+    if text == TABLE and shape is not None:
         return Family(text, features, convex=TableClass(features, shape))
+    axes = read_axes(f"table({', '.join(names)})" if text == TABLE else text, features)
+    if axes is not None:
+        return _cells(text, features, shown if points is None else points, *axes)
     if text == NETWORK:
         return Family(text, features, tuple(on))
     if text == LINEAR:
@@ -101,5 +106,28 @@ def make_family(
             bound = float(np.linalg.norm(with_constant(points), axis=1).max())
             return Family(text, features, convex=LinearClass(features, 1.0, bound))
         template = linear_template(features, on or names)
-        return Family(text, features, tuple(on), template=template)
-    return Family(text, features, template=parse_template(text, features))
+        return Family(text, features, tuple(on), form=template)
+    return Family(text, features, form=parse_class(text, features))
+
+
+def _cells(
+    text: str,
+    features: tuple[Feature, ...],
+    shown: Array | None,
+    columns: list[int],
+    sizes: list[float | None],
+) -> Family:
+    """A table over cells of some features, laid around what was shown."""
+    names = [f.name for f in features]
+    if len(columns) > MOST_FEATURES:
+        raise InvalidInput(
+            f"[game] constraint: a table is over at most {MOST_FEATURES} features, not "
+            f"{', '.join(names[k] for k in columns)}; name some of them ('table({names[0]}, "
+            f"{names[1]})'), or use an inequality such as '{names[0]} <= ?', {LINEAR!r} or "
+            f"{NETWORK!r}"
+        )
+    if shown is None:
+        raise InvalidInput(f"class {text!r}: cells are laid around demonstrations; there are none")
+    grid = around(shown, columns, sizes)
+    used = tuple(names[k] for k in grid.columns)
+    return Family(text, features, used, TableClass(features, grid.shape, grid=grid))

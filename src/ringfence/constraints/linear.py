@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Constraint, Feature
+from ringfence.objects import Array, Feature
+
+Sense = Literal["<=", ">="]
 
 
 @dataclass(frozen=True, eq=False)
 class LinearConstraint:
-    """raw(phi) = weights . phi - offset.
+    """raw(phi) = (weights . phi - offset) / scale.
 
     cost = log(1 + relu(raw)), the paper's activation; with activation "none" the cost is raw
-    itself, signed: the theory's linear class, on which exact FTRL is defined.
+    itself, signed: the theory's linear class, on which exact FTRL is defined. scale: in the units
+    of the offset, what a raw value of 1 is; the region doesn't depend on it. sense: how it is
+    written; "x >= -3" is held as -x <= 3.
     """
 
     features: tuple[Feature, ...]
     weights: Array
     offset: float
     activation: Literal["log", "none"] = "log"
+    scale: float = 1.0
+    sense: Sense = "<="
 
     def __post_init__(self) -> None:
         if self.weights.shape != (len(self.features),):
@@ -34,9 +40,11 @@ class LinearConstraint:
             )
         if not (np.isfinite(self.weights).all() and np.isfinite(self.offset)):
             raise InvalidInput("a linear constraint's weights and offset must be finite")
+        if not 0 < self.scale < np.inf:
+            raise InvalidInput(f"a constraint's scale must be positive and finite: {self.scale}")
 
     def raw(self, phi: ArrayLike) -> Array:
-        return np.asarray(phi) @ self.weights - self.offset
+        return (np.asarray(phi) @ self.weights - self.offset) / self.scale
 
     def activate(self, raw: Array) -> Array:
         return np.log1p(np.maximum(raw, 0)) if self.activation == "log" else raw
@@ -45,18 +53,14 @@ class LinearConstraint:
         return self.activate(self.raw(phi))
 
     def describe(self) -> str:
-        terms = [
-            (w, f"{abs(w):.4g} {f.name}" if abs(w) != 1 else f.name)
-            for w, f in zip(self.weights, self.features, strict=True)
-            if w != 0
-        ]
-        if not terms:
+        turned = -1.0 if self.sense == ">=" else 1.0
+        left = terms(turned * self.weights, self.features)
+        if not left:
             return "nothing is forbidden" if self.offset >= 0 else "everything is forbidden"
-        first = ("-" if terms[0][0] < 0 else "") + terms[0][1]
-        rest = "".join((" - " if w < 0 else " + ") + term for w, term in terms[1:])
         used = [(w, f.unit) for w, f in zip(self.weights, self.features, strict=True) if w != 0]
         unit = used[0][1] if len(used) == 1 and abs(used[0][0]) == 1 else "1"
-        return f"{first}{rest} <= {self.offset:.4g}" + (f" {unit}" if unit != "1" else "")
+        limit = figure(turned * self.offset + 0.0)  # no -0
+        return f"{left} {self.sense} {limit}" + (f" {unit}" if unit != "1" else "")
 
     def inequality(self) -> str:
         """All digits, for `parse_inequality` to read this constraint again."""
@@ -65,19 +69,20 @@ class LinearConstraint:
         return f"{' + '.join(terms).replace('+ -', '- ')} <= {float(self.offset)!r}"
 
 
-def tightened(c: Constraint, clearance: float) -> Constraint:
-    """c for whoever is to keep a clearance from it, in the units of the inequality's right side:
-    "speed <= 0.75" at 0.05 is "speed <= 0.7"."""
-    if not 0 <= clearance < np.inf:
-        raise InvalidInput(f"the clearance must be at least 0 and finite, got {clearance}")
-    if not clearance:
-        return c
-    if not isinstance(c, LinearConstraint):
-        raise InvalidInput(
-            f"a clearance is in the units of an inequality, and this constraint is none "
-            f"({c.describe()}); leave it out, and lower --delta instead"
-        )
-    return replace(c, offset=c.offset - clearance)
+def terms(weights: Array, features: Sequence[Feature]) -> str:
+    """A sum of features in words: "0.5 x - y"; empty where all weights are 0."""
+    each = [
+        (w, f"{figure(abs(w))} {f.name}" if abs(w) != 1 else f.name)
+        for w, f in zip(weights, features, strict=True)
+        if w != 0
+    ]
+    words = "".join((" - " if w < 0 else " + ") + term for w, term in each)
+    return f"-{words[3:]}" if words.startswith(" - ") else words[3:]
+
+
+def figure(value: float) -> str:
+    """A number for reading: four digits, or all before the point ("10,050")."""
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 _NUMBER = r"(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)"
@@ -92,7 +97,11 @@ def parse_inequality(text: str, features: Sequence[Feature]) -> LinearConstraint
         raise InvalidInput(
             f"constraint {text!r}: no feature in it; features are {', '.join(names)}"
         )
-    return LinearConstraint(tuple(features), weights, offset)
+    return LinearConstraint(tuple(features), weights, offset, sense=sense_of(text))
+
+
+def sense_of(text: str) -> Sense:
+    return ">=" if ">=" in text else "<="
 
 
 def coefficients(text: str, names: list[str]) -> tuple[Array, float]:
@@ -102,7 +111,7 @@ def coefficients(text: str, names: list[str]) -> tuple[Array, float]:
         raise InvalidInput(f"constraint {text!r}: write one linear inequality with <= or >=")
     left, left_const = _terms(sides[0], names, text)
     right, right_const = _terms(sides[1], names, text)
-    sign = -1.0 if ">=" in text else 1.0
+    sign = -1.0 if sense_of(text) == ">=" else 1.0
     return sign * (left - right), sign * (right_const - left_const)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ringfence.constraints import constraint_files
-from ringfence.constraints.linear import tightened
+from ringfence.constraints.tightening import tightened
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Constraint, Feature
 

@@ -7,7 +7,7 @@ environments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
+from ringfence.constraints.conjunction import Conjunction
 from ringfence.constraints.saved import SavedConstraint
 from ringfence.deploy.violations import Violations
 from ringfence.errors import InvalidInput
@@ -29,6 +30,19 @@ Info = dict[str, Any]
 NO_COST = "the environment gives no finite info['cost'] to monitor: wrap it in ConstraintCost first"
 
 # Cost --------------------------------------------------------------------------------------------
+
+
+def raw_and_cost(c: Constraint) -> Callable[[Array], tuple[Array, Array]]:
+    """phi [n, d] -> its raw value and its cost, [n] each, by one evaluation where that is enough:
+    of several limits at once the cost is a sum, which the largest raw value doesn't tell."""
+    if isinstance(getattr(c, "constraint", c), Conjunction):
+        return lambda phi: (c.raw(phi), c.cost(phi))
+
+    def both(phi: Array) -> tuple[Array, Array]:
+        raw = c.raw(phi)
+        return raw, c.activate(raw)
+
+    return both
 
 
 class ConstraintCost(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -44,7 +58,7 @@ class ConstraintCost(gymnasium.Wrapper[Any, Any, Any, Any]):
         if isinstance(env, VectorEnv):
             raise InvalidInput("this is a vector environment: use VectorConstraintCost")
         super().__init__(env)
-        self.constraint = constraint
+        self.constraint, self._both = constraint, raw_and_cost(constraint)
         self._reader = make_reader(constraint, features, env.observation_space, str(env))
         self._seen: Any = None
 
@@ -55,9 +69,9 @@ class ConstraintCost(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
         before = self._seen
         seen, reward, terminated, truncated, info = self.env.step(action)
-        raw = self.constraint.raw(self._reader.one(before, action, seen, info))
-        info["cost"] = float(self.constraint.activate(raw)[0])
-        info["cost_raw"] = float(raw[0])
+        phi = self._reader.one(before, action, seen, info)
+        raw, cost = self._both(phi)
+        info["cost"], info["cost_raw"] = float(cost[0]), float(raw[0])
         return self._keep(seen), reward, terminated, truncated, info
 
     def _keep(self, seen: Any) -> Any:
@@ -80,7 +94,7 @@ class VectorConstraintCost(VectorWrapper[Any, Any, Any, Any, Any]):
         if not isinstance(env, VectorEnv):
             raise InvalidInput("this is not a vector environment: use ConstraintCost")
         super().__init__(env)
-        self.constraint = constraint
+        self.constraint, self._both = constraint, raw_and_cost(constraint)
         self._reader = make_reader(constraint, features, env.single_observation_space, str(env))
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._seen: Any = None
@@ -99,8 +113,7 @@ class VectorConstraintCost(VectorWrapper[Any, Any, Any, Any, Any]):
         ended, rows = terminated | truncated, ~self._resets
         phi = self._features(before, actions, seen, info, ended, rows)
         raw, cost = np.zeros(len(rows)), np.zeros(len(rows))
-        raw[rows] = self.constraint.raw(phi[rows])
-        cost[rows] = self.constraint.activate(raw[rows])
+        raw[rows], cost[rows] = self._both(phi[rows])
         info |= {"cost": cost, "_cost": rows, "cost_raw": raw, "_cost_raw": rows.copy()}
         if self._mode == AutoresetMode.SAME_STEP and ended.any():
             info["final_info"] |= {

@@ -73,9 +73,11 @@ class ExpertConfig:
 DEFAULT = ExpertConfig()
 
 
-def expert_policies(world: World, config: ExpertConfig = DEFAULT) -> list[Array]:
-    """pi[t, s, a] of each task's expert under the truth, without noise."""
-    policies = []
+def expert_policies(world: World, config: ExpertConfig = DEFAULT) -> Iterator[Array]:
+    """pi[t, s, a] of each task's expert under the truth, without noise.
+
+    One at a time: on a large map each takes T * S * A numbers.
+    """
     for task in finite_tasks(world):
         cost = np.repeat(true_cells(world).reshape(-1, 1), task.mdp.num_actions, axis=1)
         try:
@@ -84,8 +86,7 @@ def expert_policies(world: World, config: ExpertConfig = DEFAULT) -> list[Array]
             raise InfeasibleLimit(
                 f"experts of task {task.name!r}: {error}; raise the experts' delta, or lower slip"
             ) from error
-        policies.append(pi)
-    return policies
+        yield pi
 
 
 def true_cells(world: World) -> NDArray[np.bool_]:
@@ -103,10 +104,10 @@ def finite_tasks(world: World) -> Sequence[FiniteTask]:
     return world.cells.tasks
 
 
-def careless_policies(world: World, config: ExpertConfig = DEFAULT) -> list[Array]:
+def careless_policies(world: World, config: ExpertConfig = DEFAULT) -> Iterator[Array]:
     """pi[t, s, a] of each task's contaminated makers: reward only."""
-    temperature = _temperature(config)
-    return [soft.plan(task.mdp, task.mdp.reward, temperature)[0] for task in finite_tasks(world)]
+    for task in finite_tasks(world):
+        yield soft.plan(task.mdp, task.mdp.reward, _temperature(config))[0]
 
 
 def _temperature(config: ExpertConfig) -> float:
@@ -131,14 +132,13 @@ def from_each_start(
     world: World, tasks: Sequence[FiniteTask]
 ) -> Iterator[tuple[FiniteTask, int, Array]]:
     """The same experts by task and start: with the start's state and rho[t, s, a] from there."""
-    by_name = dict(
-        zip((task.name for task in finite_tasks(world)), expert_policies(world), strict=True)
-    )
-    for task in tasks:
+    wanted = {task.name: task for task in tasks}
+    every = zip(finite_tasks(world), expert_policies(world), strict=True)
+    for task, pi in ((wanted[t.name], pi) for t, pi in every if t.name in wanted):
         for state in np.flatnonzero(task.mdp.start):
             begin = np.zeros_like(task.mdp.start)
             begin[state] = 1.0
-            yield task, int(state), occupancy(replace(task.mdp, start=begin), by_name[task.name])
+            yield task, int(state), occupancy(replace(task.mdp, start=begin), pi)
 
 
 def make_demonstrations(

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.constraints.linear import LinearConstraint, parse_inequality
+from ringfence.constraints.written import parse_constraint
 from ringfence.errors import InvalidInput, SolverFailed
-from ringfence.objects import Demonstrations, TaskDemos, Trajectory
+from ringfence.objects import Constraint, Demonstrations, TaskDemos, Trajectory
 from ringfence.solvers.ppo import evaluate, seen_of
 from ringfence.worlds.sim.rollouts import ContinuousTask
 
@@ -54,12 +54,12 @@ class Config:
             raise InvalidInput(f"--keep-saturated must be above 0, got {self.keep_saturated}")
 
 
-def truth_of(text: str, task: ContinuousTask) -> LinearConstraint:
+def truth_of(text: str, task: ContinuousTask) -> Constraint:
     if not text:
         raise InvalidInput(
             'demonstrators need a constraint to keep: give --truth, such as --truth "speed <= 0.75"'
         )
-    return parse_inequality(text, task.features)
+    return parse_constraint(text, task.features)
 
 
 def with_noise(policy: Mapping[str, NDArray[Any]], noise: float) -> dict[str, NDArray[Any]]:
@@ -124,7 +124,7 @@ def filter_name(settings: Config) -> str:
 def saturated_episodes(
     name: str,
     roll: Callable[[int, tuple[int, ...]], list[Trajectory]],
-    truth: LinearConstraint,
+    truth: Constraint,
     tolerance: float,
     count: int,
     seed: tuple[int, ...],
@@ -146,7 +146,7 @@ def saturated_episodes(
     return kept[:count], rolled
 
 
-def is_saturated(t: Trajectory, truth: LinearConstraint, tolerance: float) -> bool:
+def is_saturated(t: Trajectory, truth: Constraint, tolerance: float) -> bool:
     """The published filter: the mean true raw value lies just below the limit."""
     return -tolerance <= float(truth.raw(t.features).mean()) <= 0
 

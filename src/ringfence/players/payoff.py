@@ -13,19 +13,19 @@ from typing import Literal
 
 import numpy as np
 
-from ringfence.constraints.linear import LinearConstraint
-from ringfence.constraints.template import Template
+from ringfence.constraints.written import Form, nothing_forbidden
 from ringfence.errors import InvalidInput
-from ringfence.objects import Behaviour
+from ringfence.objects import Behaviour, Constraint
+from ringfence.players.form_search import fit
 from ringfence.players.player import Ground, History, payoff
-from ringfence.players.search import best_within
 
 
 @dataclass(frozen=True)
 class Config:
-    """For inequalities with ?: of those that leave experts a budget, the costliest for learners.
+    """For classes with ?: of those that leave experts a budget, the costliest for learners.
 
-    expert_budget: the cost that an expert's episode may have had under the constraint.
+    expert_budget: the cost that an expert's episode may have had under the constraint; of several
+    limits at once each has it for itself.
     """
 
     kind: Literal["payoff"] = "payoff"
@@ -37,19 +37,22 @@ class Config:
 
 
 def make(config: Config, ground: Ground) -> PayoffPlayer:
-    if ground.family.template is None:
+    if ground.family.form is None:
         raise InvalidInput(
             f"[player] kind payoff is for inequalities such as 'speed <= ?'; for the class "
             f"{ground.family.text!r} use regression"
         )
-    return PayoffPlayer(ground.family.template, ground.T, config.expert_budget)
+    return PayoffPlayer(ground.family.form, ground.T, config.expert_budget)
 
 
 @dataclass(frozen=True)
 class PayoffPlayer:
-    """max_c sum_j J(pi_j, c) over {c in class : J(pi_E^k, c) <= budget for all k}."""
+    """max_c sum_j J(pi_j, c) over {c in class : J(pi_E^k, c) <= budget for all k}.
 
-    template: Template
+    Of several limits at once each has the budget for itself.
+    """
+
+    form: Form
     T: float
     budget: float = 0.0
 
@@ -57,14 +60,13 @@ class PayoffPlayer:
         if not 0 <= self.budget < np.inf:
             raise InvalidInput(f"the experts' budget must be at least 0, got {self.budget}")
 
-    def initial(self) -> LinearConstraint:
-        return self.template.none()
+    def initial(self) -> Constraint:
+        return nothing_forbidden(self.form.features)
 
-    def update(self, experts: Sequence[Behaviour], history: History) -> LinearConstraint:
+    def update(self, experts: Sequence[Behaviour], history: History) -> Constraint:
         learners = [pi for iteration in history for pi in iteration]
-        theta = best_within(self.template, experts, learners, self.budget)
-        return self.template.constraint(theta)
+        return fit(self.form, experts, learners, self.budget)
 
     def best_payoff(self, experts: Sequence[Behaviour], learners: Sequence[Behaviour]) -> float:
-        theta = best_within(self.template, experts, learners, self.budget)
-        return payoff(self.template.constraint(theta), experts, learners, self.T)
+        c = fit(self.form, experts, learners, self.budget)
+        return payoff(c, experts, learners, self.T)

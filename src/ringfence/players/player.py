@@ -13,6 +13,8 @@ import numpy as np
 
 from ringfence.constraints.classes import ConstraintClass
 from ringfence.constraints.family import Family
+from ringfence.constraints.template import HOLE
+from ringfence.constraints.written import is_composed
 from ringfence.objects import Array, Behaviour, Constraint, J
 
 History = Sequence[Sequence[Behaviour]]
@@ -71,6 +73,13 @@ class Begun:
 
     def best_payoff(self, experts: Sequence[Behaviour], learners: Sequence[Behaviour]) -> float:
         return self.player.best_payoff(experts, learners)
+
+
+def usual_kind(text: str, multi_task: bool) -> str:
+    """The player of a class where nobody names one: the paper's regression, or the search where
+    the class is made of several inequalities, or experts must be safe under one (Algorithm 3)."""
+    searched = is_composed(text) or (multi_task and HOLE in text)
+    return "payoff" if searched else "regression"
 
 
 def payoff_gradient(

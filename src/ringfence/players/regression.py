@@ -20,7 +20,6 @@ from scipy.optimize import nnls
 
 from ringfence.constraints.classes import ConstraintClass, LinearClass, TableClass, with_constant
 from ringfence.constraints.linear import LinearConstraint
-from ringfence.constraints.table import TableConstraint
 from ringfence.constraints.template import Template
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Constraint
@@ -104,7 +103,7 @@ class Regression:
 
     def initial(self) -> Constraint:
         if isinstance(self.F_c, TableClass):
-            return TableConstraint(self.F_c.features, np.zeros(self.F_c.shape))
+            return self.F_c.constraint(np.zeros(self.F_c.shape))
         return LinearConstraint(self.F_c.features, np.zeros(len(self.F_c.features)), 0.0)
 
     def update(self, experts: Sequence[Behaviour], history: History) -> Constraint:
@@ -115,7 +114,7 @@ class Regression:
 
     def _table(
         self, F_c: TableClass, experts: Sequence[Behaviour], learners: Sequence[Behaviour]
-    ) -> TableConstraint:
+    ) -> Constraint:
         E, L = (
             np.sum([F_c.moments(pi) for pi in group], axis=0) / sum(pi.length for pi in group)
             for group in (experts, learners)
@@ -152,10 +151,10 @@ class TemplateRegression:
     #: of the error after 20 iterations).
     forgets_first: bool = True
 
-    def initial(self) -> LinearConstraint:
+    def initial(self) -> Constraint:
         return self.template.none()
 
-    def update(self, experts: Sequence[Behaviour], history: History) -> LinearConstraint:
+    def update(self, experts: Sequence[Behaviour], history: History) -> Constraint:
         learners = [pi for iteration in history for pi in iteration]
         return self.template.constraint(regress(self.template, experts, learners))
 

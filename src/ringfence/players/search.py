@@ -7,14 +7,17 @@ One parameter: every value at which some point changes sides is a candidate (thi
 down to neighbouring floats. For a threshold costs are monotone, so this is exact; where the budget
 lasts beyond every value that was seen, the bisection goes on from there until it is used up.
 
-Several parameters: the limit, where there is one, is again found by bisection; the coefficients
-by a pattern search from the regression's answer and from each axis (deterministic, local).
+Several parameters: the limit, where there is one, is again found by bisection; where there is none
+and no coefficient at all is admissible ("? x + ? y <= 1"), so is the coefficients' common size.
+What is left, a direction, is found by a pattern search from the best of the axes and of what lies
+between them (deterministic, local).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -28,8 +31,12 @@ LEARNER_POINTS = 5000
 #: A pattern search tries steps of these sizes, in units of the coefficients' scale.
 STEPS = tuple(0.5 ** np.arange(1, 13))
 MOST_COEFFICIENTS = 6
+#: With so many coefficients directions between the axes are tried, too (3^k - 1 of them), and the
+#: search starts from the best few.
+BETWEEN_AXES, PURSUED = 3, 3
 PAIRS = 65  # of (parameter, budget) in a curve
 MOST_PER_STEP = 700.0  # log(1 + raw) of a raw value that is about the largest float
+MOST_DOUBLINGS = 60  # of a size that uses up the budget
 VIOLATING = 0.05  # the share of the experts' steps beyond their "p95"
 
 
@@ -151,14 +158,26 @@ def _several(template: Template, search: Search) -> Array:
         if template.scale_free:
             u = u / max(float(np.linalg.norm(u)), 1e-300)
         theta[coefficients] = u / scale
-        return theta if limit is None else _tightest(search, theta, limit)
+        if limit is not None:
+            return _tightest(search, theta, limit)
+        return _longest(search, theta) if from_nothing else theta
+
+    from_nothing = search.admissible(np.zeros(len(template.names)))
 
     def score(u: Array) -> tuple[float, float, float]:
         return search.score(complete(u))
 
-    axes = [sign * axis for axis in np.eye(len(coefficients)) for sign in (1.0, -1.0)]
-    found = [pattern_search(score, start) for start in axes]
+    starts = sorted(directions(len(coefficients)), key=score, reverse=True)
+    found = [pattern_search(score, start) for start in starts[:PURSUED]]
     return complete(max(found, key=score))
+
+
+def directions(k: int) -> list[Array]:
+    """Where a search over k coefficients starts: the axes, and between them where k is small."""
+    if k > BETWEEN_AXES:
+        return [sign * axis for axis in np.eye(k) for sign in (1.0, -1.0)]
+    corners = [np.array(signs) for signs in product((0.0, 1.0, -1.0), repeat=k) if any(signs)]
+    return sorted(corners, key=lambda u: float(np.abs(u).sum()))
 
 
 def _scales(search: Search, columns: Sequence[int]) -> Array:
@@ -180,6 +199,38 @@ def _tightest(search: Search, theta: Array, limit: int) -> Array:
     good[limit] = np.nextafter(top, np.inf) / sign
     bad[limit] = (bottom - max(1.0, top - bottom, depth)) / sign
     return bad if search.admissible(bad) else bisect(search.admissible, good, bad)
+
+
+def _longest(search: Search, theta: Array) -> Array:
+    """theta at the size at which the experts just keep their budget; they keep it at size 0.
+
+    At the first size no step of theirs costs anything. Along a search on coefficients of any size
+    the edge of what is admissible is slanted, and steps along the axes get stuck at it.
+    """
+    slopes = [(g.fixed, g.psi @ theta) for g in search.experts]
+    sizes = [float((-fixed[up > 0] / up[up > 0]).min()) for fixed, up in slopes if (up > 0).any()]
+    first = min(sizes, default=np.inf)
+    if not np.isfinite(first):  # no size costs the experts anything
+        return theta
+    good = max(first, 0.0) * theta
+    if search.budget == 0 or not search.admissible(good):
+        return good
+    bad = max(first, 1.0) * theta
+    for _ in range(MOST_DOUBLINGS):
+        bad = 2 * bad
+        if not search.admissible(bad):
+            return bisect(search.admissible, good, bad)
+    return bad
+
+
+def tightest(experts: Sequence[Group], budget: float) -> Array:
+    """The limit [1], of a template without other parameters, that leaves just the budget."""
+    search = Search(tuple(experts), (), budget)
+    sign = -float(experts[0].psi[0, 0])
+    highest = np.array([max(float(g.fixed[g.visits > 0].max()) for g in experts) / sign])
+    if budget == 0 and search.admissible(highest):  # nothing above it, and nothing to spend
+        return highest
+    return _tightest(search, np.zeros(1), limit=0)
 
 
 def pattern_search(score: Callable[[Array], tuple[float, ...]], start: Array) -> Array:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ringfence.constraints.linear import LinearConstraint
+from ringfence.constraints.mlp import MLPConstraint
+from ringfence.constraints.table import TableConstraint
+from ringfence.objects import Constraint
 from ringfence.report.cells import Bools, Cell, Cells, Learned
 from ringfence.report.read import Run
 from ringfence.report.text import LISTED, cell_names, figure_text, plural, some
@@ -17,10 +19,15 @@ FEW = 90  # letters of a constraint in a few words
 
 def rule(run: Run) -> str:
     """The selected constraint in a few words."""
-    if run.cells is None or isinstance(run.learned[run.selected - 1], LinearConstraint):
+    if run.cells is None or _says_itself(run.learned[run.selected - 1]):
         return textwrap.shorten(run.best["constraint"]["description"], FEW, placeholder=" \u2026")
     forbidden = run.chosen.forbidden
     return f"{int(forbidden.sum())} of {forbidden.size} cells are forbidden"
+
+
+def _says_itself(c: Constraint) -> bool:
+    """Is it shorter said than drawn?"""
+    return not isinstance(c, TableConstraint | MLPConstraint)
 
 
 def title(run: Run) -> str:
@@ -77,7 +84,7 @@ def _constraint(run: Run, n: int) -> list[str]:
     learned = run.maps[n]
     count, total = int(learned.forbidden.sum()), learned.forbidden.size
     said = [f"Iteration {n + 1}: the constraint forbids {count} of {total} cells."]
-    if isinstance(run.learned[n], LinearConstraint):
+    if _says_itself(run.learned[n]):
         said.append(description)
     if run.walls is not None:
         said.append(f"Against the truth, {difference(run.walls, learned)}.")

@@ -14,8 +14,8 @@ import numpy as np
 import safetensors.numpy
 
 from ringfence.constraints import constraint_files
-from ringfence.constraints.linear import LinearConstraint, parse_inequality
-from ringfence.constraints.template import HOLE, linear_template, parse_template
+from ringfence.constraints.template import HOLE, linear_template
+from ringfence.constraints.written import parse_class, parse_constraint
 from ringfence.demos import dataset as demonstrations
 from ringfence.disk import reading
 from ringfence.errors import InvalidInput
@@ -68,7 +68,7 @@ class Run:
     learned: tuple[Constraint, ...]
     experts: tuple[tuple[Array, ...], ...]
     learners: tuple[tuple[Learner | None, ...], ...]
-    truth: LinearConstraint | None
+    truth: Constraint | None
     labels: Labels | None
     seconds: float | None
     has_policy: bool
@@ -254,9 +254,9 @@ def _views(summary: Mapping[str, Any], cells: Cells | None) -> tuple[View, ...]:
     return tuple(sorted(views, key=lambda v: not used <= {names[n] for n in v.columns}))
 
 
-def _truth(summary: Mapping[str, Any], features: Sequence[Feature]) -> LinearConstraint | None:
+def _truth(summary: Mapping[str, Any], features: Sequence[Feature]) -> Constraint | None:
     try:
-        return parse_inequality(summary["truth"], features) if summary["truth"] else None
+        return parse_constraint(summary["truth"], features) if summary["truth"] else None
     except InvalidInput:  # of another form, such as a map's cells
         return None
 
@@ -323,7 +323,7 @@ def true_parameters(summary: Mapping[str, Any]) -> Mapping[str, float]:
     text, names = summary["class"], summary["used"]
     used = [Feature(name, "1") for name in names]
     try:
-        template = parse_template(text, used) if HOLE in text else linear_template(used, names)
+        form = parse_class(text, used) if HOLE in text else linear_template(used, names)
     except InvalidInput:
         return {}
-    return {} if template.scale_free else true
+    return {} if getattr(form, "scale_free", False) else true

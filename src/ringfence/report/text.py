@@ -59,7 +59,7 @@ def subscript(i: int) -> str:
 
 def parameter_words(name: str) -> str:
     """A parameter's name for reading: "limit", or the coefficient of a feature."""
-    return name if name == "limit" else f"coefficient of {name}"
+    return name if "limit" in name.split() else f"coefficient of {name}"
 
 
 def versions_line(versions: Mapping[str, object]) -> str:

@@ -50,7 +50,7 @@ from ringfence.runs.config import build, merged
 
 Settings = dict[str, Any]
 
-CONFIG = ("world", "demos", "game", "player", "opening", "solver", "selection", "analysis")
+CONFIG = ("world", "demos", "game", "player", "opening", "solver", "analysis")
 TABLES = (*CONFIG, "demonstrations", "training", "transfer")
 
 
@@ -111,7 +111,6 @@ class Entry:
     player: Settings = field(default_factory=dict)
     opening: Settings = field(default_factory=dict)
     solver: Settings = field(default_factory=dict)
-    selection: Settings = field(default_factory=dict)
     analysis: Settings = field(default_factory=dict)
     demonstrations: Making = field(default_factory=Making)
     training: Training = field(default_factory=Training)

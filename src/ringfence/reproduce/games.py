@@ -12,6 +12,7 @@ from ringfence.reproduce.demonstrate import configuration
 from ringfence.reproduce.experiment import Experiment, Variant
 from ringfence.reproduce.study import Say, Study, Summary, place, telling
 from ringfence.runs import driver
+from ringfence.runs.summary import is_whole
 
 
 def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
@@ -42,7 +43,8 @@ def run_of(experiment: Experiment, variant: Variant, seed: int, say: Say, worker
     if not (run / "config.toml").is_file():
         demos = demonstrate.demonstrations(experiment, variant, seed, say)
         driver.create(run, configuration(experiment, variant, seed), demos)
-    if not (run / "summary.json").is_file():
+    done = run / "summary.json"
+    if not done.is_file() or not is_whole(read_json(done)):
         driver.drive(run, workers, telling(say))
     if not (run / page.NAME).is_file():
         page.write(run)

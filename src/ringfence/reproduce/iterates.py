@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ringfence.constraints.template import HOLE, linear_template, parse_template
-from ringfence.objects import Feature
+from ringfence.report.read import true_parameters
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, mean_of, with_means
 from ringfence.reproduce.study import Study, Summary
@@ -146,7 +145,7 @@ def parameters(study: Study) -> Found:
     """
     (variant,) = study.variants
     games = played(study.summaries(variant))
-    truth = comparable_parameters(games[0]) if games else {}
+    truth = true_parameters(games[0]) if games else {}
     rows: Rows = []
     for iterate, row in list(ITERATES.items())[:-1]:
         for name, true in truth.items():
@@ -156,19 +155,6 @@ def parameters(study: Study) -> Found:
                 {"iterate": iterate, "parameter": name, "true": true, **mean, "error": error}
             )
     return Found(rows)
-
-
-def comparable_parameters(summary: Summary) -> Mapping[str, float]:
-    """The truth's parameters, where the class fixes the scale of the learned ones."""
-    true: Mapping[str, float] | None = summary["true_parameters"]
-    if not true:
-        return {}
-    used = [Feature(name, "1") for name in summary["used"]]
-    text = summary["class"]
-    template = (
-        parse_template(text, used) if HOLE in text else linear_template(used, summary["used"])
-    )
-    return {} if template.scale_free else true
 
 
 def choices(study: Study) -> Found:

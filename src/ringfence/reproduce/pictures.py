@@ -194,7 +194,8 @@ def maze_curves(study: Study, path: Path) -> None:
             of = [row for row in rows if row["variant"] == variant]
             shown += [over_rows(name, of, "i", key)] if of else []
         ours = [row for row in rows if row["variant"] == "restricted"]
-        other = over_rows("the paper's figures", ours, "i", f"paper_{key}")
+        theirs = [row for row in ours if f"paper_{key}" in row]  # a game may be longer than theirs
+        other = over_rows("the paper's figures", theirs, "i", f"paper_{key}")
         if key == "reward":
             other = over_rows("experts", ours, "i", "expert_reward")
         panels.append((title, [*shown, other]))

@@ -74,7 +74,7 @@ def played(study: Study, config: Config, paths: int) -> Summary:
         records.append(record)
         rows.append(row_of(record, world, behaviours))
         study.say(", ".join(f"{k} {v:.3g}" for k, v in rows[-1].items() if k != "map"))
-    chosen = select(records, [behaviour_of(d) for d in heldout])
+    chosen = select(records, behaviours, [behaviour_of(d) for d in heldout])
     return {
         "schema": SCHEMA,
         "command": config.command,

@@ -26,8 +26,7 @@ import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
 from ringfence.errors import InvalidInput
-from ringfence.players.player import ConstraintPlayer, Ground
-from ringfence.selection import Rule
+from ringfence.players.player import ConstraintPlayer, Ground, usual_kind
 from ringfence.solvers.solver import Solver
 from ringfence.worlds.named import find
 from ringfence.worlds.world import World
@@ -66,12 +65,14 @@ class Game:
     """What is learned, and how long the game lasts.
 
     method: Algorithm 2 ("icl", on one task) or 3 ("mt-icl", on several); constraint: the class:
-    "table", "linear", "mlp" or an inequality with ? for what is learned; on: the features that
+    "table", "linear", "mlp" or inequalities with ? for what is learned; on: the features that
     linear and mlp use (empty: all); tasks: names of those that are played (empty: all);
-    iterations: at most so many; epsilon: the game ends when no constraint has a payoff per step
-    above it (below 0: never); buffer: what a learner of icl may cost beyond its expert in the first
-    iteration; anneal: by how much the buffer shrinks from one iteration to the next; stop_share: of
-    the experts' reward at which a training within its limit may stop early (0: never).
+    iterations: so many, unless the game ends before; extra: at most so many more, while every
+    constraint leaves learners unexplained that earn more than the demonstrators; epsilon: the game
+    ends when no constraint has a payoff per step above it (below 0: never); buffer: what a learner
+    of icl may cost beyond its expert in the first iteration; anneal: by how much the buffer shrinks
+    from one iteration to the next; stop_share: of the experts' reward at which a training within
+    its limit may stop early (0: never).
     """
 
     method: Literal["mt-icl", "icl"] = "mt-icl"
@@ -79,6 +80,7 @@ class Game:
     on: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
     iterations: int = 5
+    extra: int = 5
     epsilon: float = 1e-6
     buffer: float = 0.0
     anneal: float = 0.0
@@ -86,7 +88,7 @@ class Game:
 
     def __post_init__(self) -> None:
         require("game", "iterations", self.iterations >= 1, self.iterations, "at least 1")
-        for name in ("buffer", "anneal", "stop_share"):
+        for name in ("extra", "buffer", "anneal", "stop_share"):
             value = getattr(self, name)
             require("game", name, value >= 0, value, "at least 0")
 
@@ -132,17 +134,6 @@ class Opening:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Which of c_1..c_N is handed back.
-
-    rule: who judges: all of c_1..c_N ("every-judge"), c_N alone ("last-judge"), or all, with 3
-    standard errors of reward forgiven ("wide-margin"); ringfence.selection says why.
-    """
-
-    rule: Rule = "every-judge"
-
-
-@dataclass(frozen=True)
 class Analysis:
     """What is found out afterwards.
 
@@ -167,7 +158,6 @@ class Config:
     player: Any
     opening: Opening
     solver: Any
-    selection: Selection
     analysis: Analysis
 
 
@@ -175,7 +165,6 @@ FIXED: dict[str, type] = {
     "demos": Demos,
     "game": Game,
     "opening": Opening,
-    "selection": Selection,
     "analysis": Analysis,
 }
 #: Tables that are tagged by kind: their package, and the kind where nobody says one.
@@ -269,10 +258,18 @@ def configure(
         base = dict(defaults.get(name, {}))
         if name in TAGGED:
             own = base.get("kind", TAGGED[name][1])
-            if given[name].get("kind", own) != own:
-                base = {}  # the world's defaults are of another kind
+            usual = usual_player(whole["game"]) if name == "player" else own
+            kind = given[name].get("kind", base.get("kind", usual))
+            # The world's defaults may be of another kind.
+            base = {**(base if kind == own else {}), "kind": kind}
         whole[name] = merged(base, given[name])
     return complete(whole, where, settings)
+
+
+def usual_player(game: Mapping[str, Any]) -> str:
+    """The player of a game where nobody names one: one that its class has."""
+    text, method = game.get("constraint", Game.constraint), game.get("method", Game.method)
+    return usual_kind(str(text), multi_task=method == "mt-icl")
 
 
 def complete(document: Mapping[str, Any], where: str, world: Any = None) -> Config:

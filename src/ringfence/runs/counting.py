@@ -19,7 +19,7 @@ from ringfence.objects import (
     Task,
     Trajectory,
 )
-from ringfence.worlds.finite import FiniteTask, occupancy, rollout
+from ringfence.worlds.finite import FiniteTask, occupancy, rollout, whole_policy
 from ringfence.worlds.sim.floor import ARRIVED
 
 CONFIDENCE = 0.95
@@ -35,9 +35,10 @@ def standard_error(values: Array) -> float:
 
 def success(task: Task, solution: Solution) -> float | None:
     """How surely the task is accomplished: the chance of standing in a state of the highest reward
-    (the goal) at the last step, or the share of walks that arrived. None: it has no goal."""
+    (the goal) at the last step, to within NOT_STORED, or the share of walks that arrived. None: it
+    has no goal."""
     if isinstance(task, FiniteTask) and task.horizon is not None:
-        rho = occupancy(task.mdp, np.asarray(solution.policy["pi"], dtype=np.float64))
+        rho = occupancy(task.mdp, whole_policy(task.mdp, solution.policy))
         best = task.mdp.reward.max(axis=1) >= task.mdp.reward.max()
         return min(1.0, float(rho[-1, best].sum()))
     if "outcome" in solution.policy:
@@ -51,7 +52,7 @@ def sample_paths(task: FiniteTask, solution: Solution, seed: int) -> tuple[Array
         return ()
     rng = np.random.default_rng([seed, PICTURED])
     starts = np.flatnonzero(task.mdp.start)
-    pi = np.asarray(solution.policy["pi"], dtype=np.float64)
+    pi = whole_policy(task.mdp, solution.policy)
     return tuple(
         rollout(task, pi, int(starts[n % len(starts)]), rng).features for n in range(PATHS)
     )

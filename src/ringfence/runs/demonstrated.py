@@ -47,13 +47,6 @@ class Demonstrated:
     def names(self) -> list[str]:
         return [task.name for task in self.tasks]
 
-    @property
-    def everyone(self) -> list[Behaviour]:
-        """What all demonstrations of each task amount to."""
-        if self.exact:
-            return list(self.train)
-        return [behaviour_of([*d.train, *d.heldout]) for d in self.demos]
-
 
 def match(config: Config, world: World, demos: Demonstrations) -> Demonstrated:
     """Tasks and demonstrations by name (a single one of each needs none)."""

@@ -2,7 +2,7 @@
 may know.
 
     check -> open -> game.play (solves through the ledger) -> a row per record -> select
-          -> analyses -> summary.json
+          -> summary.json -> analyses -> summary.json with them
 
 Learning and selection get tasks, demonstrations and players. The world's truth is touched in one
 way, through `runs/summary.py`, after the learning step, to add columns to the report.
@@ -13,8 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ringfence.analysis import evidence as evidences
 from ringfence.analysis import theory
@@ -40,6 +43,7 @@ from ringfence.runs.demonstrated import Demonstrated, evidence_groups, match, re
 from ringfence.runs.folder import Clock, Event, OnEvent, only_driver, read_demos, teller
 from ringfence.runs.opening import Opened, check_opening, no_constraint, open_game
 from ringfence.runs.summary import (
+    NOT_YET,
     Reader,
     heading,
     heldout_columns,
@@ -47,8 +51,9 @@ from ringfence.runs.summary import (
     selection_columns,
     truth_of,
     versions,
+    with_analyses,
 )
-from ringfence.selection import select
+from ringfence.selection import Selection, select
 from ringfence.solvers.solver import Solver, require_posed
 from ringfence.worlds.continuous import demonstrated_states
 from ringfence.worlds.world import World
@@ -78,6 +83,7 @@ def assemble(config: Config, demos: Demonstrations, world: World | None = None) 
         world.features,
         None if cells is None or cells.path is not None else cells.shape,
         None if points is None else points[0],
+        np.concatenate([pi.features for pi in shown.train]),
     )
     ground = Ground(
         family, episode_length(shown), shown.train, game.method == "mt-icl", game.iterations,
@@ -241,18 +247,19 @@ class _Drive:
             shown.train,
             self.solve_all,
             opened.player,
-            pieces.rules,
+            replace(pieces.rules, iterations=pieces.rules.iterations + config.game.extra),
             config.seed,
             opened.begin,
         ):
             records.append(record)
             rows.append(self.row(records))
             self.clock.end_iteration()
-            self.tell(
-                {"event": "iteration", "total": pieces.rules.iterations, **progress(rows[-1])}
-            )
+            total = max(pieces.rules.iterations, record.i)
+            self.tell({"event": "iteration", "total": total, **progress(rows[-1])})
+            if record.i >= pieces.rules.iterations and self.explained(opened, records):
+                break
         self.clock.write()
-        return self.finish({**head, **self.conclude(opened, records, rows)})
+        return self.conclude(head, opened, records, rows)
 
     def start_event(self) -> Event:
         steps, opening = getattr(self.config.solver, "env_steps", 0), self.config.opening
@@ -304,48 +311,69 @@ class _Drive:
             bound = float(theory.regret(F_c, T, self.shown.train, records).bound[-1])
         return self.reader.row(record, self.shown.names, bound, ledger, reused)
 
+    def select(self, opened: Opened, records: Sequence[Record]) -> Selection:
+        free = [s.behaviour for s in opened.free or ()]
+        return select(records, self.shown.train, self.shown.heldout, free)
+
+    def explained(self, opened: Opened, records: Sequence[Record]) -> bool:
+        """Is no known conflict left, so that more iterations have nothing to explain?"""
+        return min(self.select(opened, records).unexplained) == 0
+
     def conclude(
-        self, opened: Opened, records: list[Record], rows: list[dict[str, Any]]
+        self,
+        head: dict[str, Any],
+        opened: Opened,
+        records: list[Record],
+        rows: list[dict[str, Any]],
     ) -> dict[str, Any]:
-        """Select, analyse, store what is handed back."""
-        shown, rule = self.shown, self.config.selection.rule
-        chosen = select(records, shown.heldout, rule, shown.everyone)
+        """Select, store what is handed back, analyse."""
+        shown, chosen = self.shown, self.select(opened, records)
         played = Played(
             self.pieces.family, opened.player, self.pieces.rules.weighted, shown.demos, shown.train,
             shown.heldout, records, rows, chosen, evidence_groups(shown, self.world),
             self.world.cells, self.config.analysis.resamples, self.config.seed,
         )  # fmt: skip
-        found: dict[str, Any] = {
-            "interval": parameter_interval(played),
-            "budget_curve": curve(played),
-            "evidence": self.evidence(played),
-        }
-        here = {name: None if isinstance(x, NotHere) else x for name, x in found.items()}
-        interval = here.pop("interval")
-        self.save(self.run / "constraint", played.c, chosen.i, interval)
+        self.save(self.run / "constraint", played.c, chosen.i, None)
         self.save_policies(records[chosen.i - 1])
         self.tell({"event": "selected", "i": chosen.i, "description": played.c.describe()})
         probe = None if opened.free is None else self.probe(opened.free)
-        return {
+        summary = {
+            **head,
             "unconstrained": probe,
             "iterations": rows,
             "selected": chosen.i,
-            "constraint": {**rows[chosen.i - 1]["constraint"], "interval": interval},
-            "selection": selection_columns(rule, chosen),
+            "constraint": rows[chosen.i - 1]["constraint"],
+            "selection": selection_columns(chosen),
             "heldout": heldout_columns(self.reader, shown.heldout),
             "choices": choices(rows, chosen),
-            **here,
             "doubts": doubts(played),
-            "not_here": {n: x.reason for n, x in found.items() if isinstance(x, NotHere)},
             "env_steps": sum(row["env_steps"] for row in rows) + (probe or {}).get("env_steps", 0),
         }
+        analyses = {
+            "interval": parameter_interval,
+            "budget_curve": curve,
+            "evidence": self.evidence,
+        }
+        if not (self.run / "summary.json").is_file():
+            # The answer is on disk before anything that may take long.
+            self.finish(with_analyses(summary, dict.fromkeys(analyses, NOT_YET)))
+        found: dict[str, Any] = {}
+        for name, analysis in analyses.items():
+            self.tell({"event": "analysis", "name": name})
+            found[name] = analysis(played)
+        summary = with_analyses(summary, found)
+        self.save(self.run / "constraint", played.c, chosen.i, summary["constraint"]["interval"])
+        return self.finish(summary)
 
     def evidence(self, played: Played) -> dict[str, int] | NotHere:
         """Labels with their reasons into evidence.json; their counts."""
         if isinstance(played.groups, NotHere) or played.cells is None:
             assert isinstance(played.groups, NotHere)
             return played.groups
+        size = f"{prod(played.cells.shape)} cells, {len(played.groups)} groups of demonstrations"
+        self.tell({"event": "analysis", "name": "evidence", "of": size})
         found = evidences.label(played.groups)
+        self.tell({"event": "analysis", "name": "evidence", "of": "what to demonstrate next"})
         document = evidence_json.document(found, played.groups, played.c, played.cells)
         write_json(self.run / "evidence.json", document)
         return found.counts()

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import safetensors.numpy
 
-from ringfence.constraints.linear import LinearConstraint
+from ringfence.constraints.written import nothing_forbidden
 from ringfence.disk import read_sealed, reading, write_sealed
 from ringfence.errors import InvalidInput
 from ringfence.game import Begin
-from ringfence.objects import Array, Behaviour, J, Problem, Solution, Start
+from ringfence.objects import Array, Behaviour, Constraint, J, Problem, Solution, Start
 from ringfence.players.player import Begun, ConstraintPlayer
 from ringfence.runs.backend import Solves
 from ringfence.runs.config import Config
@@ -98,9 +97,8 @@ def open_game(
     return Opened(Begun(player, shown.train, first, keep), begin, free)
 
 
-def no_constraint(shown: Demonstrated) -> LinearConstraint:
-    features = shown.tasks[0].features
-    return LinearConstraint(features, np.zeros(len(features)), 0.0)
+def no_constraint(shown: Demonstrated) -> Constraint:
+    return nothing_forbidden(shown.tasks[0].features)
 
 
 def read_clones(

@@ -15,8 +15,8 @@ import numpy as np
 from ringfence.analysis import evidence as evidences
 from ringfence.analysis.evidence import Evidence
 from ringfence.constraints import constraint_files
-from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.constraints.table import TableConstraint
+from ringfence.constraints.written import is_written, nothing_forbidden, parse_constraint
 from ringfence.demos import dataset
 from ringfence.disk import read_json
 from ringfence.errors import InvalidInput
@@ -102,10 +102,10 @@ def read_constraint(spec: str, world: World, truth: str = "") -> tuple[Constrain
     """A constraint and its limit: "truth", "none", a saved one's folder (or its run), or text."""
     features = world.features
     if spec == "none":
-        return LinearConstraint(features, np.zeros(len(features)), 0.0), 0.0
+        return nothing_forbidden(features), 0.0
     if spec == "truth":
         if truth:
-            return parse_inequality(truth, features), 0.0
+            return parse_constraint(truth, features), 0.0
         cells = world.cells
         if cells is None or cells.walls is None or cells.path is not None:
             raise InvalidInput(
@@ -113,8 +113,8 @@ def read_constraint(spec: str, world: World, truth: str = "") -> tuple[Constrain
                 f'--constraint "{features[-1].name} <= 1", or none'
             )
         return TableConstraint(features, cells.walls.astype(float)), 0.0
-    if "<=" in spec or ">=" in spec:
-        return parse_inequality(spec, features), 0.0
+    if is_written(spec):
+        return parse_constraint(spec, features), 0.0
     folder = saved_folder(Path(spec))
     c, document = constraint_files.load_document(folder)
     require_fit(c, world, str(folder))

@@ -30,7 +30,7 @@ from safetensors import SafetensorError
 from ringfence.analysis.evidence import document as evidence_json
 from ringfence.constraints import constraint_files
 from ringfence.constraints.avoiding import Avoiding
-from ringfence.constraints.linear import tightened
+from ringfence.constraints.tightening import tightened
 from ringfence.deploy import policies
 from ringfence.disk import read_json, remove_partials, write_file, write_folder, write_json
 from ringfence.errors import InfeasibleLimit, InvalidInput

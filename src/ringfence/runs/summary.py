@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ringfence.constraints.family import Family
-from ringfence.constraints.linear import parse_inequality
 from ringfence.constraints.table import TableConstraint
+from ringfence.constraints.written import parse_constraint
 from ringfence.game import Record
-from ringfence.objects import Behaviour, Constraint, J, Solution
+from ringfence.objects import Behaviour, Constraint, J, NotHere, Solution
 from ringfence.players.search import expert_levels
 from ringfence.runs.config import Config
 from ringfence.selection import Selection
@@ -44,7 +44,7 @@ class Inequality:
 def truth_of(settings: Any, world: World) -> Truth:
     """The world's own truth, or the inequality that its settings state."""
     text = getattr(settings, "truth", "")
-    return Inequality(parse_inequality(text, world.features)) if text else world.truth
+    return Inequality(parse_constraint(text, world.features)) if text else world.truth
 
 
 def versions(world: World) -> dict[str, str]:
@@ -182,6 +182,9 @@ def heading(config: Config, world: World, reader: Reader, tasks: Sequence[str]) 
     used = reader.family.used
     names = [f.name for f in world.features]
     views = [v for v in world.views() if all(names[k] in used for k in v["columns"])]
+    plane = [k for k, name in enumerate(names) if name in used]
+    if len(plane) == 2 and not any(len(v["columns"]) == 2 for v in views):
+        views.insert(0, {"kind": "plane", "columns": plane})
     return {
         "schema": SCHEMA,
         "command": config.command,
@@ -222,12 +225,35 @@ def nothing_to_learn(head: Mapping[str, Any], probe: Mapping[str, Any]) -> dict[
     }
 
 
-def selection_columns(rule: str, chosen: Selection) -> dict[str, Any]:
+#: In the place of an analysis, until it is made.
+NOT_YET = NotHere("not made yet: the run was stopped before it; 'ringfence resume' makes it")
+
+
+def with_analyses(summary: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """A summary with what analyses found, or why there is nothing of theirs."""
+    here = {name: None if isinstance(x, NotHere) else x for name, x in found.items()}
     return {
-        "rule": rule,
+        **summary,
+        "constraint": {**summary["constraint"], "interval": here.pop("interval")},
+        **here,
+        "not_here": {n: x.reason for n, x in found.items() if isinstance(x, NotHere)},
+    }
+
+
+def is_whole(summary: Mapping[str, Any]) -> bool:
+    """Are all its analyses made?"""
+    return NOT_YET.reason not in summary["not_here"].values()
+
+
+def selection_columns(chosen: Selection) -> dict[str, Any]:
+    return {
+        "learners": chosen.learners,
+        "conflicts": chosen.conflicts,
+        "unexplained": list(chosen.unexplained),
+        "charged": list(chosen.charged),
+        "done_well": list(chosen.done_well),
         "enough_reward": chosen.expert_reward - chosen.expert_reward_se,
         "learner_reward": list(chosen.reward),
-        "gap": list(chosen.gap),
         "rewarding": chosen.rewarding,
     }
 

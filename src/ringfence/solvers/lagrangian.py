@@ -32,7 +32,7 @@ from ringfence.objects import Array, Problem, Solution
 from ringfence.solvers.lp import policy_of
 from ringfence.solvers.soft import COST_TOLERANCE, pair_costs, plan, solve
 from ringfence.solvers.solver import Exact
-from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy
+from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy, stored
 
 #: Differences of values below this are rounding: they don't make an action better, and costs
 #: this close give no multiplier at which two actions change places.
@@ -111,7 +111,7 @@ class LagrangianSolver:
         c = pair_costs(task, problem)
         gains = scaled(self.gains, task.mdp, c)
         mixture = crl(task.mdp, c, problem.delta, gains, self.steps)
-        policy = {"pi": mixture.pi}
+        policy = stored(mixture.pi, mixture.rho)
         return Solution(policy, mixture.mean_lam, behaviour(task, mixture.rho), env_steps=0)
 
 

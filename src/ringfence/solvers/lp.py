@@ -25,7 +25,7 @@ from ringfence.errors import InfeasibleLimit, InvalidInput, SolverFailed, Unboun
 from ringfence.objects import Array, Problem, Solution
 from ringfence.solvers.soft import pair_costs
 from ringfence.solvers.solver import Exact
-from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour
+from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, stored
 
 #: HiGHS's tolerance on rows, bounds and reduced costs (its default is 1e-7). With it the worst
 #: residual of the optimality conditions was 7e-9 over 5,400 random programs, and 4e-8 in the
@@ -97,7 +97,8 @@ class LPSolver:
             self._programs[task] = OccupancyLP(task.mdp)
         cost = pair_costs(task, problem)
         found = self._programs[task].solve(cost[None], np.array([problem.delta]))
-        return Solution({"pi": found.pi}, float(found.lam[0]), behaviour(task, found.rho), 0)
+        policy = stored(found.pi, found.rho)
+        return Solution(policy, float(found.lam[0]), behaviour(task, found.rho), 0)
 
 
 class OccupancyLP:

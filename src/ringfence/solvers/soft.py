@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ringfence.errors import InfeasibleLimit, InvalidInput, SolverFailed
 from ringfence.objects import Array, Problem, Solution
 from ringfence.solvers.solver import Exact
-from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy
+from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy, stored
 
 #: Costs closer than this are equal: rounding in sums over an episode.
 COST_TOLERANCE = 1e-9
@@ -62,7 +62,7 @@ class SoftSolver:
         cost = pair_costs(task, problem)
         pi, lam = solve(task.mdp, cost, problem.delta, self.temperature)
         rho = occupancy(task.mdp, pi)
-        return Solution({"pi": pi}, lam, behaviour(task, rho), env_steps=0)
+        return Solution(stored(pi, rho), lam, behaviour(task, rho), env_steps=0)
 
 
 def pair_costs(task: FiniteTask, problem: Problem) -> Array:

@@ -185,11 +185,12 @@ class AntMaze:
         last network doesn't say that none is better."""
         restricted = given.get("player", {}).get("restricted", True)
         fit = {"network": RESTRICTED, "tolerance": 0.5} if restricted else {"network": PAPER}
+        if given.get("game", {}).get("constraint", "mlp") != "mlp":
+            fit = {}
         return {
             "game": {"constraint": "mlp", "epsilon": -1.0},
             "player": fit,
             "solver": {"kind": "planner"},
-            "selection": {"rule": "wide-margin"},
         }
 
     def views(self) -> list[View]:

@@ -30,6 +30,8 @@ ITERATION: dict[str, Any] = {
     "checkpoint_every": 20,
 }
 
+MOST_AXES = 3  # of a table over cells
+
 
 @dataclass(frozen=True)
 class TaskConfig:
@@ -87,19 +89,21 @@ class ContinuousWorld:
         return self.make_task(spec)
 
     def defaults(self, given: Tables) -> Tables:
-        """The single-task game, unless several tasks are given, with PPO from a clone."""
+        """The single-task game, unless several tasks are given, with PPO from a clone; over classes
+        that assume no form of the constraint."""
         single = len(self.tasks) == 1
         return {
             "game": {
+                "constraint": "table" if len(self.features) <= MOST_AXES else "mlp",
                 "method": "icl" if single else "mt-icl",
                 "iterations": 10,
+                "extra": 0 if single else 5,  # one task's trained demonstrators are rarely the best
                 "epsilon": -1.0,
                 "buffer": 20.0,
                 "anneal": 10.0,
             },
             "opening": {"kind": "clone"},
             "solver": {"kind": "ppo", **ITERATION, **self.solver},
-            "selection": {"rule": "last-judge"},
         }
 
     def views(self) -> list[View]:

@@ -6,9 +6,10 @@ Arrays are indexed P[s * A + a, s'], r[s, a], pi[t, s, a] (finite horizon) or pi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from ringfence.objects import Array, Behaviour, Feature, Trajectory
 #: Visits per episode below this are rounding, not behaviour: a soft-optimal policy gives
 #: every action some probability, however absurd. One visit in a million episodes.
 NEGLIGIBLE_VISITS = 1e-6
+#: How likely an episode may be to meet a state, at its time, for which no action is stored.
+NOT_STORED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +148,34 @@ def behaviour(task: FiniteTask, rho: Array) -> Behaviour:
         length=float(per_pair.sum()),
         episodes=None,
     )
+
+
+def stored(pi: Array, rho: Array) -> dict[str, Array]:
+    """A policy as a solution keeps it: where its episodes come, for all but NOT_STORED of them.
+
+    pi[t, s, a] becomes met [n], the pairs (t, s) as t * S + s, and pi [n, a]: of a map's T * S
+    pairs an episode meets some hundreds. pi[s, a] stays as it is.
+    """
+    if pi.ndim == 2:
+        return {"pi": pi}
+    visits = rho.sum(axis=2).ravel()
+    rare = NOT_STORED
+    while visits[visits <= rare].sum() > NOT_STORED:
+        rare /= 10
+    met = np.flatnonzero(visits > rare)
+    return {"met": met.astype(np.int32), "pi": pi.reshape(-1, pi.shape[2])[met]}
+
+
+def whole_policy(mdp: FiniteMDP, policy: Mapping[str, NDArray[Any]]) -> Array:
+    """pi[t, s, a] (or pi[s, a]) of a solution; uniform where `stored` left it out."""
+    pi = np.asarray(policy["pi"], np.float64)
+    if "met" not in policy:
+        return pi
+    assert mdp.horizon is not None
+    S, A = mdp.reward.shape
+    whole = np.full((mdp.horizon * S, A), 1 / A)
+    whole[policy["met"]] = pi
+    return whole.reshape(mdp.horizon, S, A)
 
 
 def rollout(

@@ -85,6 +85,19 @@ def best_returns(cases: Sequence[Case], sets: Mask) -> Array:
     return returns_with_chance(cases, sets)
 
 
+def beaten_by(cases: Sequence[Case], sets: Mask) -> tuple[Index, Array]:
+    """The group that each set in conflict, sets [n, S], would beat most clearly, and its return."""
+    if not all(is_certain(case.mdp) for case in cases):
+        returns = returns_with_chance(cases, sets)
+    else:
+        moves = moves_of(cases)
+        alive = moves.beating()
+        returns = np.full((len(sets), len(cases)), -np.inf)
+        returns[:, alive[moves.start]] = moves.restricted(alive).returns(sets)
+    most = (returns - [case.bar for case in cases]).argmax(axis=1)
+    return most, returns[np.arange(len(sets)), most]
+
+
 def smallest_conflicts(cases: Sequence[Case], allowed: Mask, effort: int) -> Conflicts:
     """The smallest conflict sets of all cells. allowed [S]: the visited ones.
 
@@ -126,7 +139,8 @@ class _Search:
         self, cases: Sequence[Case], allowed: Mask, conflicts: Conflicts, effort: int
     ) -> None:
         self.allowed, self.conflicts, self.effort = allowed, conflicts, effort
-        self.moves = moves_of(cases)
+        moves = moves_of(cases)
+        self.moves = moves.restricted(moves.beating())
         self.closed = np.zeros(len(allowed), dtype=bool)
         self.thorough = len(allowed) <= LARGE
         self.stretches = stretches_of(cases, allowed) if self.thorough else None
@@ -139,17 +153,11 @@ class _Search:
         self._close_useless()
         if not self.moves.size:
             return
-        F, B = self.moves.tables(self.allowed, self.closed, AHEAD)
-        entries = self.moves.entries(F, B)
+        entries = self.moves.fewest(self.allowed, self.closed, AHEAD)
         least = np.minimum(self.moves.per_cell(entries), AHEAD + 1)
         left = np.flatnonzero(~self.allowed & ~self.closed)
         order = [int(x) for x in left[np.argsort(least[left], kind="stable")]]
-        for x in order:
-            if least[x] <= AHEAD and not self.conflicts.has(x, least[x]):
-                copies = np.flatnonzero(self.moves.cell == x)
-                node = int(copies[entries[copies].argmin()])
-                before, after = self.moves.path(F, B, node, int(least[x]), self.allowed)
-                self._try(x, self._unvisited([x, *before, *after]))
+        self._first_look([x for x in order if least[x] <= AHEAD], entries)
         for x in order:
             if not self.conflicts.has(x, least[x]):
                 if self.thorough:
@@ -159,10 +167,25 @@ class _Search:
             if not self.counts_cells and self.conflicts.size[x] > 2:
                 self.conflicts.exact[x] = False
 
+    def _first_look(self, order: Sequence[int], entries: Index) -> None:
+        """Try the sets of cells on one path with the fewest entries past each cell."""
+        fewest = np.lexsort((entries, self.moves.cell))
+        first = np.searchsorted(self.moves.cell[fewest], order)
+        best = fewest[first]  # the node of each cell where a path needs the fewest
+        for nodes, few in self.moves.parts(AHEAD):
+            tables: tuple[Array, Array] | None = None
+            number = np.cumsum(nodes) - 1
+            for x, node in zip(order, best, strict=True):
+                if not nodes[node] or self.conflicts.has(x, int(entries[node])):
+                    continue
+                F, B = tables = tables or few.tables(self.allowed, self.closed, AHEAD)
+                before, after = few.path(F, B, number[node], int(entries[node]), self.allowed)
+                self._try(x, self._unvisited([x, *before, *after]))
+
     def _close_proven(self) -> None:
         """Cells that are in conflict alone. They are in no other minimal set."""
-        F, B = self.moves.tables(self.allowed, self.closed, 1)
-        alone = ~self.allowed & (self.moves.per_cell(self.moves.entries(F, B)) == 1)
+        entries = self.moves.fewest(self.allowed, self.closed, 1)
+        alone = ~self.allowed & (self.moves.per_cell(entries) == 1)
         rest = np.flatnonzero(~self.allowed & ~alone)
         if not self.counts_cells and len(rest):
             alone[rest[self.moves.beaten(_each_with(self.allowed, rest))]] = True
@@ -173,8 +196,8 @@ class _Search:
     def _close_useless(self) -> None:
         """Cells that no beating path passes, or none for a gain. Closing some closes more."""
         while self.moves.size:
-            F, B = self.moves.tables(~self.closed, self.closed, 0)
-            self.moves = self.moves.restricted(self.moves.entries(F, B) < NEVER)
+            entries = self.moves.fewest(~self.closed, self.closed, 0)
+            self.moves = self.moves.restricted(entries < NEVER)
             useless = ~self.allowed & ~self.closed
             useless &= self.moves.per_cell(np.zeros(self.moves.size, dtype=np.intp)) == NEVER
             if self.stretches is not None:

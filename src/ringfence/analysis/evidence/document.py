@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ringfence.analysis import evidence as evidences
 from ringfence.analysis.evidence import Evidence, Group, Relation, Suggestion
+from ringfence.analysis.evidence.suggest import spread
 from ringfence.errors import InvalidInput
 from ringfence.objects import Constraint
 from ringfence.worlds.world import Cells
@@ -53,8 +54,7 @@ def suggestions(evidence: Evidence, forbidden: NDArray[np.bool_], cells: Cells) 
     if cells.towards is None:
         return evidences.next_demonstrations(evidence, cells.tasks, forbidden)[:SUGGESTIONS]
     goals = np.flatnonzero(evidence.allowed | evidence.unknown)
-    spread = np.linspace(0, len(goals) - 1, min(len(goals), MOST_GOALS)).astype(int)
-    places = [_cell(evidence, int(state)) for state in goals[spread]]
+    places = [_cell(evidence, int(state)) for state in spread(goals, MOST_GOALS)]
     candidates = [cells.towards(tuple(place), None) for place in places]
     return evidences.next_demonstrations(evidence, candidates, forbidden)[:SUGGESTIONS]
 

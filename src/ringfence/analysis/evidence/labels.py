@@ -21,7 +21,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.analysis.evidence.conflicts import Conflicts, best_returns, smallest_conflicts
+from ringfence.analysis.evidence.conflicts import (
+    Conflicts,
+    beaten_by,
+    best_returns,
+    smallest_conflicts,
+)
 from ringfence.analysis.evidence.groups import Group
 from ringfence.analysis.evidence.moves import Case, Mask, is_goal_task
 from ringfence.analysis.evidence.result import (
@@ -181,11 +186,13 @@ def _witnesses(
     sets = np.repeat(allowed[None], len(distinct), axis=0)
     for i, cells in enumerate(distinct):
         sets[i, list(cells)] = True
-    returns = best_returns(cases, sets)
-    conflicts = []
-    for cells, row in zip(distinct, returns, strict=True):
-        g = int(np.argmax(row - [case.bar for case in cases]))
-        conflicts.append(_conflict(cells, groups[g], float(row[g])))
+    if not distinct:
+        return (), witness
+    by, possible = beaten_by(cases, sets)
+    conflicts = (
+        _conflict(cells, groups[g], float(earned))
+        for cells, g, earned in zip(distinct, by, possible, strict=True)
+    )
     return tuple(conflicts), witness
 
 

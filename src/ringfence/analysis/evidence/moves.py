@@ -13,11 +13,13 @@ another one is an entry; staying in it is not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array
@@ -30,6 +32,11 @@ Index = NDArray[np.intp]
 CERTAIN = 1e-12
 #: More entries than any path has.
 NEVER = np.iinfo(np.intp).max
+#: Numbers in the tables that are held at once (8 bytes each): a large map's groups and sets of
+#: cells are looked at a few at a time.
+AT_ONCE = 1 << 23
+#: Nodes from which on one search over the graph is quicker than a table of all steps.
+MANY = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +91,8 @@ class Moves:
     successor, gain [D, N]: where a move leads and what it pays (-inf fills up missing moves);
     predecessor, gain_from [D', N]: the same, backwards; last [N]: what the last step pays;
     start [G]: each group's first node, since [G]: when it begins, so that all end at `horizon`.
-    Cell S, in each copy, is the end of an episode: it is free and pays nothing.
+    Cell S, in each copy, is the end of an episode: it is free and pays nothing. pay [G]: what a
+    step at a group's goals pays, where in all groups nothing else does.
     """
 
     cells: int
@@ -99,6 +107,7 @@ class Moves:
     start: Index
     since: Index
     bar: Array
+    pay: Array | None
 
     @property
     def size(self) -> int:
@@ -127,10 +136,40 @@ class Moves:
             start=renumber[self.start[keep]],
             since=self.since[keep],
             bar=self.bar[keep],
+            pay=None if self.pay is None else self.pay[keep],
         )
 
     def returns(self, sets: Mask) -> Array:
         """V_g of each set of cells, sets [n, S] -> [n, G]; -inf where the start is outside."""
+        if self.pay is not None and self.size > MANY:
+            return np.array([self._arrivals(one) for one in sets]).reshape(len(sets), -1)
+        few = max(1, AT_ONCE // max(self.size, 1))
+        parts = [self._returns(sets[n : n + few]) for n in range(0, len(sets), few)]
+        return np.concatenate(parts) if parts else np.empty((0, len(self.start)))
+
+    def _arrivals(self, inside: Mask) -> Array:
+        """V_g [G] within one set of cells [S] where only goals pay: the shortest way there counts.
+
+        All groups at once, from a root before their starts.
+        """
+        assert self.pay is not None
+        open_ = _with_end(inside)[self.cell]
+        number, size = np.cumsum(open_), int(open_.sum()) + 1  # node 0 is the root
+        begin = np.flatnonzero(open_[self.start])
+        made = np.isfinite(self.gain) & open_ & open_[self.successor]
+        to, source = number[self.successor[made]], np.broadcast_to(number, made.shape)[made]
+        rows = np.concatenate([np.zeros(len(begin), int), source])
+        columns = np.concatenate([number[self.start[begin]], to])
+        moves = csr_array((np.ones(len(rows)), (rows, columns)), (size, size))
+        away = np.full(self.size, np.inf)
+        away[open_] = dijkstra(moves, indices=[0], unweighted=True)[0, 1:] - 1
+        arrival = np.full(len(self.start), np.inf)
+        goal = self.last > 0
+        np.minimum.at(arrival, self.group[goal], away[goal])
+        left = np.maximum(self.horizon - self.since - arrival, 0)
+        return np.where(open_[self.start], self.pay * left, -np.inf)
+
+    def _returns(self, sets: Mask) -> Array:
         inside = _with_end(sets).T[self.cell]
         V = np.where(inside, self.last[:, None], -np.inf)
         out = np.full((len(sets), len(self.start)), -np.inf)
@@ -175,6 +214,33 @@ class Moves:
 
     def _passable(self, other: Index, gain: Array, shut: Mask) -> Array:
         return np.where(shut | shut[other], -np.inf, gain)
+
+    def parts(self, most: int) -> Iterator[tuple[Mask, Moves]]:
+        """The nodes [N] of a few groups at a time, with their moves, as `tables` of `most` entries
+        can hold them."""
+        nodes = np.bincount(self.group, minlength=len(self.start))
+        part = 2 * self.horizon * (most + 1) * np.cumsum(nodes) // AT_ONCE
+        for n in np.unique(part):
+            chosen = (part == n)[self.group]
+            yield chosen, self.restricted(chosen)
+
+    def fewest(self, free: Mask, closed: Mask, most: int) -> Index:
+        """`entries` of all nodes, [N]."""
+        found = np.full(self.size, NEVER)
+        for nodes, few in self.parts(most):
+            found[nodes] = few.entries(*few.tables(free, closed, most))
+        return found
+
+    def beating(self) -> Mask:
+        """The nodes [N] on paths that beat their group where every cell is allowed.
+
+        A path that beats it within some set of cells is one of these, so no other nodes matter.
+        """
+        every = np.ones(self.cells, dtype=bool)
+        alive = (self.returns(every[None])[0] > self.bar)[self.group]
+        few = self.restricted(alive)
+        alive[alive] = few.fewest(every, ~every, 0) < NEVER
+        return np.asarray(alive)
 
     def entries(self, F: Array, B: Array, nodes: Index | slice = slice(None)) -> Index:
         """The fewest entries of a path that beats its group and passes each of the nodes."""
@@ -242,6 +308,9 @@ def moves_of(cases: Sequence[Case]) -> Moves:
         start=np.array([g * size + case.start for g, case in enumerate(cases)]),
         since=max(horizons) - np.array(horizons),
         bar=np.array([case.bar for case in cases]),
+        pay=np.array([case.mdp.reward.max() for case in cases])
+        if all(is_goal_task(case.mdp) for case in cases)
+        else None,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from ringfence.analysis.evidence.moves import Index, Mask
+from ringfence.analysis.evidence.moves import Index, Mask, is_goal_task, successors
 from ringfence.analysis.evidence.relate import flat
 from ringfence.analysis.evidence.result import Evidence
 from ringfence.errors import InvalidInput
@@ -18,6 +18,8 @@ from ringfence.worlds.finite import NEGLIGIBLE_VISITS, FiniteMDP, FiniteTask
 
 #: Paths are drawn at random among equals, nearly: the temperature relative to the task's rewards.
 TEMPERATURE = 0.02
+#: On a large map starts (and goals), evenly spread, stand for all of them.
+MOST_STARTS = 200
 #: A cell is listed for a suggestion if the demonstration would visit it with this probability.
 LIKELY = 0.5
 
@@ -46,14 +48,14 @@ def next_demonstrations(
     they pass an unknown cell, it is allowed. If they make a detour instead, something they would
     have passed is forbidden, and the cells of that conflict are no longer unknown either. Not
     passed are proven cells and, among the implicated ones, those that `forbidden` has (a learned
-    constraint; without one, all).
+    constraint; without one, all). On a large map only MOST_STARTS starts are looked at.
     """
     if paths < 1:
         raise InvalidInput(f"paths must be at least 1, got {paths}")
     blocked = evidence.implicated if forbidden is None else flat(evidence, forbidden)
     free = ~(evidence.proven | (evidence.implicated & blocked))
     found = []
-    starts = np.flatnonzero(evidence.allowed)
+    starts = spread(np.flatnonzero(evidence.allowed), MOST_STARTS)
     for task in candidates:
         if task.mdp.num_states != len(free):
             raise InvalidInput(f"task {task.name!r}: the evidence is about {len(free)} other cells")
@@ -66,6 +68,12 @@ def next_demonstrations(
     return sorted(found, key=lambda s: -s.score)
 
 
+def spread(cells: Index, most: int) -> Index:
+    """At most so many of the cells, evenly spread over their order."""
+    chosen: Index = cells[np.linspace(0, len(cells) - 1, min(len(cells), most)).astype(int)]
+    return chosen
+
+
 def visiting(mdp: FiniteMDP, free: Mask, starts: Index) -> Array:
     """How likely an optimal path within the free cells passes each cell, p[start, cell].
 
@@ -74,10 +82,55 @@ def visiting(mdp: FiniteMDP, free: Mask, starts: Index) -> Array:
     """
     if mdp.horizon is None:
         raise InvalidInput("suggestions need tasks with a finite horizon")
+    if is_goal_task(mdp):
+        return on_shortest_ways(mdp, free, starts)
+    return on_optimal_ways(mdp, free, starts)
+
+
+def on_shortest_ways(mdp: FiniteMDP, free: Mask, starts: Index) -> Array:
+    """`visiting` where only goals pay: all shortest ways are equally likely.
+
+    With n(s) ways from s to a goal, a way goes on from s to s' with probability n(s') / n(s), and
+    into a cell from those one move farther away only.
+    """
+    assert mdp.horizon is not None
+    S, to = mdp.num_states, successors(mdp)
+    away = _moves_away(to, free & mdp.reward.any(axis=1), free)
+    nearer = np.isfinite(away[:S, None]) & (away[to] == away[:S, None] - 1)
+    farthest = int(away.max(where=np.isfinite(away), initial=0))
+    layers = [np.flatnonzero(away[:S] == moves) for moves in range(farthest + 1)]
+    ways = np.full(S + 1, -np.inf)  # log n: a large map has e^100 of them
+    ways[layers[0]] = 0.0
+    for layer in layers[1:]:
+        onward = np.where(nearer[layer], ways[to[layer]], -np.inf)
+        ways[layer] = np.logaddexp.reduce(onward, axis=1)
+    source, action = np.nonzero(nearer)
+    chance = np.exp(ways[to[source, action]] - ways[source])
+    into = csr_array((chance, (to[source, action], source)), (S, S))
+    p = np.zeros((S, len(starts)))
+    p[starts, np.arange(len(starts))] = away[starts] < mdp.horizon
+    for layer in reversed(layers[:-1]):
+        p[layer] += into[layer] @ p
+    return p.T
+
+
+def _moves_away(to: Index, goal: Mask, free: Mask) -> Array:
+    """The fewest moves from each cell to a goal within the free ones, [S + 1]; inf: no way."""
+    away = np.append(np.where(goal, 0.0, np.inf), np.inf)
+    while True:
+        nearer = np.where(free, 1 + away[to].min(axis=1), np.inf)
+        if not (nearer < away[:-1]).any():
+            return away
+        away[:-1] = np.minimum(away[:-1], nearer)
+
+
+def on_optimal_ways(mdp: FiniteMDP, free: Mask, starts: Index) -> Array:
+    """`visiting` in general, step by step."""
+    assert mdp.horizon is not None
     S, A = mdp.reward.shape
     inside = np.repeat(free[:, None], A, axis=1)
-    spread = float(mdp.reward.max() - mdp.reward.min())
-    pi, _ = soft.plan(mdp, mdp.reward, TEMPERATURE * (spread or 1.0), inside)
+    span = float(mdp.reward.max() - mdp.reward.min())
+    pi, _ = soft.plan(mdp, mdp.reward, TEMPERATURE * (span or 1.0), inside)
     at = np.eye(S)[:, starts]
     entered = at.copy()
     for t in range(mdp.horizon - 1):

@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.template import Template
-from ringfence.objects import Problem, Solution, Start, Task, Trajectory, behaviour_of
+from ringfence.objects import Constraint, Problem, Solution, Start, Task, Trajectory, behaviour_of
 from ringfence.players.regression import regress
 
 #: The second number of the seed paths of steps 1 and 4.
@@ -31,7 +30,7 @@ class Outcome:
     explored: Solution
     tried: int
     better: int
-    c: LinearConstraint | None
+    c: Constraint | None
     solution: Solution | None
 
 

@@ -15,6 +15,7 @@ from ringfence.report.draw.geometry import alone, borders, edges
 
 TINTS = {"allowed": "#ffffff", "proven": "#8b93a3", "implicated": "#d3d7de", "unknown": "#f4f2ec"}
 ZERO = "#a5abb5"  # of a 0 among a constraint's values
+FORBIDS = 1e-9  # the least raw value that is shaded: a table has 0 where nothing is forbidden
 SHADED = 200  # points per side, for the shade of a forbidden side
 
 
@@ -180,4 +181,4 @@ def shade_forbidden(
     raw = alone(c, columns, np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2))
     if raw is not None:
         values = raw.reshape(SHADED, SHADED)
-        ax.contourf(x, y, values, levels=[0, np.inf], colors=[FORBIDDEN], alpha=0.14)
+        ax.contourf(x, y, values, levels=[FORBIDS, np.inf], colors=[FORBIDDEN], alpha=0.14)

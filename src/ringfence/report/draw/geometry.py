@@ -12,6 +12,8 @@ import numpy as np
 from contourpy import contour_generator
 from numpy.typing import NDArray
 
+from ringfence.constraints.cell_grid import CellConstraint
+from ringfence.constraints.conjunction import Conjunction
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.table import TableConstraint
 from ringfence.objects import Array, Constraint
@@ -61,11 +63,16 @@ def levels(c: Constraint, layout: Layout, level: float) -> list[Array]:
 
 
 def edges(c: Constraint, xy: tuple[int, int], low: Array, high: Array) -> list[Array]:
-    """The lines raw = 0 in a box in x and y, points [n, 2] each; none if other features enter c."""
+    """The lines raw = 0 in a box in x and y, points [n, 2] each; of several limits at once, of each
+    into which no other feature enters."""
+    if isinstance(c, Conjunction):
+        return [line for part in c.parts for line in edges(part, xy, low, high)]
     if isinstance(c, LinearConstraint):
         return _straight(c, xy, low, high)
     if isinstance(c, TableConstraint):
         return []
+    if isinstance(c, CellConstraint):
+        return _cell_edges(c, xy)
     across, up = np.linspace(low, high, GRID).T
     raw = alone(c, xy, np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2))
     return [] if raw is None else _contour(across, up, raw.reshape(GRID, GRID), 0.0)
@@ -85,6 +92,16 @@ def _contour(x: Array, y: Array, z: Array, level: float) -> list[Array]:
     return [np.asarray(line) for line in lines]
 
 
+def _cell_edges(c: CellConstraint, xy: tuple[int, int]) -> list[Array]:
+    """The border of the forbidden cells, in the units of the features."""
+    if sorted(c.grid.columns) != sorted(xy):
+        return []
+    order = [c.grid.columns.index(column) for column in xy]
+    edges = [c.grid.edges(axis) for axis in order]
+    corners = borders(c.forbidden.transpose(order))
+    return [np.array([[edges[0][i], edges[1][j]] for i, j in line]) for line in corners]
+
+
 def _straight(c: LinearConstraint, xy: tuple[int, int], low: Array, high: Array) -> list[Array]:
     others = [w for n, w in enumerate(c.weights) if n not in xy]
     a, b = float(c.weights[xy[0]]), float(c.weights[xy[1]])
@@ -98,15 +115,23 @@ def _straight(c: LinearConstraint, xy: tuple[int, int], low: Array, high: Array)
 
 
 def limits(c: Constraint, column: int, low: float, high: float) -> list[float]:
-    """The values of one feature at which raw = 0; none if others enter c.
+    """The values of one feature at which raw = 0; of several limits at once, those of each into
+    which no other feature enters.
 
     A linear constraint's value is exact, and may lie outside [low, high].
     """
+    if isinstance(c, Conjunction):
+        return [value for part in c.parts for value in limits(part, column, low, high)]
     if isinstance(c, LinearConstraint):
         on = np.flatnonzero(c.weights).tolist()
         return [float(c.offset / c.weights[column])] if on == [column] else []
     if isinstance(c, TableConstraint):  # of cells, which have a map
         return []
+    if isinstance(c, CellConstraint):
+        if c.grid.columns != (column,):
+            return []
+        inner = c.grid.edges(0)[1:-1]
+        return [float(x) for x in inner[np.diff(c.forbidden)]]
     at = np.linspace(low, high, GRID)
     raw = alone(c, [column], at[:, None])
     if raw is None:

@@ -93,10 +93,10 @@ def ending(run: Run) -> str:
         )
     else:
         why = f"The game was played for all of its {plural(count, 'iteration')}"
-    how = "was selected on held-out demonstrations, without the truth"
+    how = "was selected by all demonstrators and learners, without the truth"
     selection = run.summary["selection"]
     if selection is not None and selection["rewarding"] is False:
-        how = "earns most and was taken, though none earns as much as the held-out experts"
+        how += ", though its learners earn less than the experts"
     failed = int(sum(n or 0 for n in run.summary["failed_demonstrations"] or ()))
     left = f" {plural(failed, 'failed demonstration')} left out." if failed else ""
     return f"{why}; iteration {run.selected} {how}.{left}"
