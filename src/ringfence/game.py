@@ -85,10 +85,14 @@ def play(
     history: list[tuple[Behaviour, ...]] = []
     for i in range(1, rules.iterations + 1):
         # Policy players: pi_i^k, lam_i^k <- CRL(r^k, c_i, delta).
-        deltas = tuple(limit(rules, i, pi_E, c) for pi_E in experts)
+        limits = [limits_of(rules, i, pi_E, c) for pi_E in experts]
+        deltas = tuple(map(sum, limits))
+        starts = [begin(k, last) if begin else None for k, last in enumerate(solutions)]
         problems = [
-            Problem(task, c, delta, begin(k, last) if begin else None, seed=(seed, i, k))
-            for k, (task, delta, last) in enumerate(zip(tasks, deltas, solutions, strict=True))
+            Problem(task, c, delta, start, seed=(seed, i, k), deltas=each)
+            for k, (task, delta, start, each) in enumerate(
+                zip(tasks, deltas, starts, limits, strict=True)
+            )
         ]
         solutions = solved = tuple(solve_all(problems))
         learners = tuple(solution.shown for solution in solved)
@@ -104,11 +108,14 @@ def play(
         c = c_next
 
 
-def limit(rules: Rules, i: int, pi_E: Behaviour, c: Constraint) -> float:
-    """The limit delta on an episode's cost that the learner gets in iteration i."""
+def limits_of(rules: Rules, i: int, pi_E: Behaviour, c: Constraint) -> tuple[float, ...]:
+    """The limit on an episode's cost that the learner gets in iteration i, one for each part of
+    several limits at once; delta is their sum."""
+    parts: Sequence[Constraint] = getattr(c, "parts", (c,))
     if rules.multi_task:
-        return 0.0
-    return J(pi_E, c) + max(0.0, rules.buffer - rules.anneal * (i - 1))
+        return (0.0,) * len(parts)
+    buffer = max(0.0, rules.buffer - rules.anneal * (i - 1))
+    return tuple(J(pi_E, part) + buffer for part in parts)
 
 
 def weigh(solutions: Sequence[Solution]) -> tuple[Behaviour, ...]:

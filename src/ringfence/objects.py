@@ -134,7 +134,8 @@ Start = Mapping[str, NDArray[np.generic]]
 class Problem:
     """One constrained RL problem: maximise the task's reward subject to J(pi, c) <= delta.
 
-    `start` is what a learning solver begins from (None for exact solvers); `seed` is the
+    deltas: where the constraint is several limits at once, the limit of each (empty: delta for
+    each). `start` is what a learning solver begins from (None for exact solvers); `seed` is the
     path of integers from which its randomness is drawn. stop_reward: it may stop training where it
     earns this within the limit; states [n, s]: where some of its training episodes may begin;
     drop_failed: its failed episodes are not for the constraint player.
@@ -148,6 +149,7 @@ class Problem:
     stop_reward: float | None = None
     states: Array | None = None
     drop_failed: bool = False
+    deltas: tuple[float, ...] = ()
 
 
 #: Solves several independent problems: in this process, in workers or out of a ledger.

@@ -25,7 +25,6 @@ from ringfence.objects import Array, Problem
 from ringfence.solvers.ppo import (
     EVALUATE,
     PPOConfig,
-    collect,
     first_learner,
     learn,
     make_collector,
@@ -77,7 +76,7 @@ def bench_crl(config: BenchConfig | None = None, report: Report = print) -> dict
 
 def bench_mujoco(config: BenchConfig, report: Report) -> dict[str, float | None]:
     task = AntTask(threads=config.threads)
-    steps = config.updates * config.ppo.steps
+    steps = config.updates * config.ppo.rollout_steps
     simulator = task.simulator(config.ppo.copies)
 
     def ceiling(tape: Tape) -> float:
@@ -95,7 +94,7 @@ def bench_mujoco(config: BenchConfig, report: Report) -> dict[str, float | None]
 
 def bench_bullet(config: BenchConfig, report: Report) -> dict[str, float | None]:
     task = AntBulletTask(workers=config.threads)
-    steps = config.updates * config.ppo.steps
+    steps = config.updates * config.ppo.rollout_steps
 
     def ceiling(tape: Tape) -> float:
         return _bullet_ceiling(config.threads, tape, steps)
@@ -124,7 +123,7 @@ def bench_sb3(
         "MlpPolicy",
         envs,
         n_steps=ppo.rollout // SB3_ENVIRONMENTS,
-        batch_size=ppo.batch,
+        batch_size=ppo.rollout // ppo.minibatches,
         n_epochs=ppo.passes,
         policy_kwargs={"net_arch": list(ppo.hidden)},
         device="cpu",
@@ -188,7 +187,8 @@ def time_split(task: ContinuousTask, config: PPOConfig) -> dict[str, float]:
     try:
         for _ in range(SPLIT_UPDATES):
             start = time.perf_counter()
-            chunk, acted = collect(learner, collector, config)
+            acted = learner.policy()
+            chunk = collector.collect(acted, config.rollout_steps, learner.updates)
             collected = time.perf_counter()
             learner, _ = learn(learner, chunk, acted, problem, config)
             learned = time.perf_counter()

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ringfence.disk import reading
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Start
-from ringfence.worlds.sim.rollouts import Actor, ContinuousTask, to_environment
+from ringfence.worlds.sim.rollouts import Actor, ContinuousTask, applied
 
 SCHEMA = 2
 ABOUT, WEIGHTS = "policy.json", "policy.safetensors"
@@ -29,7 +29,7 @@ ABOUT, WEIGHTS = "policy.json", "policy.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class SavedPolicy:
-    """A Gaussian around a network of the observation and of the constraint's value.
+    """A Gaussian around a network of the observation and of the constraint's value, or choices.
 
     low, high [a]: the box of its actions; sees: does it look at the constraint's value; about: what
     it was trained for (task, constraint, delta, ..), as in policy.json.
@@ -47,11 +47,13 @@ class SavedPolicy:
         cost_raw: ArrayLike = 0.0,
         rng: np.random.Generator | None = None,
     ) -> Array:
-        """The action [a] at an observation [o], or actions [n, a] at [n, o], inside the box.
+        """The action [a] at an observation [o], or actions [n, a] at [n, o], inside the box (of a
+        Discrete space: [1], its number).
 
         cost_raw: the raw value of the transition that led here, info["cost_raw"] of ConstraintCost;
         0 at a start. Of a constraint that lies further in (`tightened`), it makes the policy keep
-        that clearance. rng: draw from the policy, as training did; without it, its mean.
+        that clearance. rng: draw from the policy, as training did; without it, its mean,
+        or its likeliest choice.
         """
         rows, one = np.asarray(observation, np.float64), np.ndim(observation) == 1
         rows = rows[None] if one else rows
@@ -69,11 +71,9 @@ class SavedPolicy:
         if not np.isfinite(seen).all():
             raise InvalidInput("the observation or cost_raw is not finite")
         actor = Actor(self.arrays)
-        actions: NDArray[np.floating] = actor.mean(seen)
-        if rng is not None:
-            noise = rng.standard_normal(actions.shape, np.float32)
-            actions = actions + np.exp(actor.log_std) * noise
-        taken = to_environment(actions, self.low, self.high)
+        noise = None if rng is None else actor.noise(rng, (len(seen),))
+        actions, _ = actor.act(seen, noise)
+        taken = applied(actor, actions, self.low, self.high)
         return taken[0] if one else taken
 
 

@@ -64,6 +64,8 @@ def truth_of(text: str, task: ContinuousTask) -> Constraint:
 
 def with_noise(policy: Mapping[str, NDArray[Any]], noise: float) -> dict[str, NDArray[Any]]:
     """The policy with independent Gaussian noise added to its own: the variances add."""
+    if "actor/sizes" in policy:
+        raise InvalidInput("noise is added to actions in a box; this policy's are discrete")
     log_std = np.asarray(policy["actor/log_std"], np.float64)
     wide = 0.5 * np.log(np.exp(2 * log_std) + noise**2)
     return {**policy, "actor/log_std": wide.astype(np.float32)}
@@ -153,7 +155,8 @@ def is_saturated(t: Trajectory, truth: Constraint, tolerance: float) -> bool:
 
 def check_policy(task: ContinuousTask, policy: Mapping[str, NDArray[Any]]) -> None:
     inputs, actions = task.observation_dim + 1, len(task.action_low)
-    shape = (policy["actor/w0"].shape[0], policy["actor/log_std"].shape[0])
+    acts = policy.get("actor/log_std", policy.get("actor/sizes", np.zeros(0)))
+    shape = (policy["actor/w0"].shape[0], len(acts))
     if shape != (inputs, actions):
         raise InvalidInput(
             f"the policy has {shape[0]} inputs and {shape[1]} actions, {task.name} needs "

@@ -229,6 +229,7 @@ def work(parcel: bytes) -> bytes:
             stop_reward=order["stop_reward"],
             states=safetensors.numpy.load(files["states"])["states"] if "states" in files else None,
             drop_failed=order["drop_failed"],
+            deltas=tuple(map(float.fromhex, order["deltas"])),
         )
         checkpoint = None if order["checkpoint"] is None else Path(order["checkpoint"])
         name = key_hash(order["key"])
@@ -263,6 +264,7 @@ def to_parcel(job: Job) -> bytes:
         "key": job.key,
         "task": problem.task.name,
         "delta": problem.delta.hex(),
+        "deltas": [delta.hex() for delta in problem.deltas],
         "seed": list(problem.seed),
         "stop_reward": problem.stop_reward,
         "drop_failed": problem.drop_failed,

@@ -42,6 +42,7 @@ def usual_key(world: Any, solver: Any, problem: Problem) -> dict[str, Any]:
         "task": problem.task.name,
         "constraint": hashlib.sha256(b"".join(constraint.values())).hexdigest(),
         "delta": problem.delta.hex(),
+        "deltas": [delta.hex() for delta in problem.deltas] if len(problem.deltas) > 1 else None,
         "seed": list(problem.seed),
         "start": None if problem.start is None else arrays_hash(problem.start),
         "stop_reward": problem.stop_reward,

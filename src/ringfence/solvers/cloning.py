@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import Trajectory
-from ringfence.solvers.networks import Params, initial_params, network
+from ringfence.solvers.networks import Params, initial_params, log_prob, network
 from ringfence.solvers.ppo import PPOConfig
 from ringfence.solvers.scaling import SMALLEST_STD, Statistics, normalised, same_outputs
-from ringfence.worlds.sim.rollouts import Arrays, ContinuousTask, from_environment
+from ringfence.worlds.sim.rollouts import Arrays, ContinuousTask, choices_of, from_environment
 
 CLONING = 20  # its stream of random numbers
 #: Less noise than this finds nothing new, more (that of a noisy expert) does not walk.
@@ -63,29 +63,31 @@ def clone(
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a cloned actor and its normalisation, to be a problem's `start`.
 
-    Minimises the squared error of the mean action on (observation, 0).
+    Minimises the squared error of the mean action on (observation, 0); of choices, their mean
+    negative log probability.
     """
-    config = config or CloningConfig()
+    config, choices = config or CloningConfig(), choices_of(task)
     x, actions = transitions(demonstrations, task)
     mean, std = x.mean(axis=0), np.maximum(x.std(axis=0), SMALLEST_STD)
     mean[-1], std[-1] = 0.0, 1.0  # the zeroed input's spread says nothing
     scaled = normalised(x, mean, std)
     rng = np.random.default_rng([*seed, CLONING])
     begin = (config.hidden, config.log_std or 0.0, PPOConfig.last_layer_scale)
-    actor = initial_params(x.shape[1], actions.shape[1], *begin, rng)["actor"]
-    log_std = actor.pop("log_std")
+    actor = initial_params(x.shape[1], actions.shape[1], *begin, rng, choices=choices)["actor"]
+    log_std = actor.pop("log_std", None)
     # Demonstrations say nothing about the zeroed input. It is tens of metres under a position
     # constraint, so with its random first weights the clone would not behave like one.
     actor["w0"][-1] = 0.0
     order = rng.integers(len(x), size=(config.steps, config.batch)).astype(np.int32)
-    fitted = _fit(actor, scaled, actions.astype(np.float32), order, config.learning_rate)
+    taken = actions.astype(np.float32)
+    fitted = _fit(actor, scaled, taken, order, config.learning_rate, choices)
     if not all(np.isfinite(np.asarray(v)).all() for v in fitted.values()):
         raise InvalidInput("cloning did not stay finite: look at the demonstrations' values")
-    if config.log_std is None:
+    if config.log_std is None and not choices:
         log_std = spread(fitted, scaled, actions)
     return {
         **{f"actor/{k}": np.asarray(v) for k, v in fitted.items()},
-        "actor/log_std": log_std,
+        **({"actor/sizes": np.array(choices)} if choices else {"actor/log_std": log_std}),
         "norm/mean": mean,
         "norm/std": std,
         "norm/count": np.array(float(len(x))),
@@ -110,7 +112,8 @@ def renormalised(start: Arrays, mean: NDArray[Any], std: NDArray[Any]) -> dict[s
 def transitions(
     demonstrations: Sequence[Trajectory], task: ContinuousTask
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Inputs [n, o + 1] with a zero in the last column, and actions [n, a] in [-1, 1]."""
+    """Inputs [n, o + 1] with a zero in the last column, and actions [n, a] in [-1, 1], or the
+    numbers of choices."""
     if not demonstrations:
         raise InvalidInput("cloning needs at least one demonstration")
     for i, t in enumerate(demonstrations):
@@ -125,11 +128,20 @@ def transitions(
     seen = np.concatenate([t.observations[:-1] for t in demonstrations])
     taken = np.concatenate([t.actions for t in demonstrations])
     inputs = np.column_stack([seen, np.zeros(len(seen))])
+    if choices_of(task):
+        return inputs, taken - task.action_low
     return inputs, from_environment(taken, task.action_low, task.action_high)
 
 
-@partial(jax.jit, static_argnums=4)
-def _fit(actor: Params, x: jax.Array, actions: jax.Array, order: jax.Array, rate: float) -> Params:
+@partial(jax.jit, static_argnums=(4, 5))
+def _fit(
+    actor: Params,
+    x: jax.Array,
+    actions: jax.Array,
+    order: jax.Array,
+    rate: float,
+    choices: tuple[int, ...],
+) -> Params:
     """Adam with a rate that falls to 0, over minibatches order [steps, batch]."""
     adam = optax.adam(optax.linear_schedule(rate, 0.0, len(order)))
 
@@ -137,6 +149,8 @@ def _fit(actor: Params, x: jax.Array, actions: jax.Array, order: jax.Array, rate
         params, state = carry
 
         def loss(p: Params) -> jax.Array:
+            if choices:
+                return -log_prob(p, x[rows], actions[rows], choices).mean()
             return jnp.square(network(p, x[rows]) - actions[rows]).mean()
 
         updates, state = adam.update(jax.grad(loss)(params), state)

@@ -31,7 +31,7 @@ def continuous(problem: Problem) -> ContinuousTask:
     """The problem's task, if its episodes are simulated many at once."""
     if not hasattr(problem.task, "collector"):
         raise InvalidInput(
-            f"task {problem.task.name!r} has no continuous actions: PPO can't solve it (finite "
+            f"task {problem.task.name!r} has no simulator: PPO can't solve it (finite "
             "worlds: the solver 'soft')"
         )
     return cast(ContinuousTask, problem.task)
@@ -67,12 +67,13 @@ def evaluate(
         collector.close()
 
 
-def prepare(chunk: Chunk, cost: Array, policy: Arrays, horizon: int) -> dict[str, Any]:
+def prepare(chunk: Chunk, costs: Array, policy: Arrays, horizon: int) -> dict[str, Any]:
     """A chunk as an update takes it: float32, inputs normalised as when they were acted on.
 
     x [T, N, o + 1], last_x [N, o + 1]: the inputs, and those after the last step; final_at
     [m, 2] = (t, n), final_x [m, o + 1]: where episodes were cut, and what would have been seen
-    next; signals [T, N, 2]: reward and cost; actions, log_probs, terminated, truncated [T, N, ..].
+    next; signals [T, N, 1 + k]: reward and costs [T, N, k]; actions, log_probs, terminated,
+    truncated [T, N, ..].
     """
     scaled = partial(normalised, mean=policy["norm/mean"], std=policy["norm/std"])
     T, N = chunk.rewards.shape
@@ -89,7 +90,7 @@ def prepare(chunk: Chunk, cost: Array, policy: Arrays, horizon: int) -> dict[str
         "final_at": np.pad(chunk.final_at, spare, constant_values=T),  # beyond the end: ignored
         "actions": chunk.actions,
         "log_probs": chunk.log_probs,
-        "signals": np.stack([chunk.rewards, cost], axis=-1).astype(np.float32),
+        "signals": np.concatenate([chunk.rewards[..., None], costs], axis=-1).astype(np.float32),
         "terminated": chunk.terminated,
         "truncated": chunk.truncated,
     }

@@ -24,13 +24,20 @@ def initial_params(
     log_std: float,
     last_scale: float,
     rng: np.random.Generator,
+    *,
+    choices: Sequence[int] = (),
+    values: int = 2,
 ) -> dict[str, dict[str, NDArray[np.float32]]]:
-    """Two tanh networks with orthogonal weights: the actor, and the critic (V_r, V_c)."""
+    """Two tanh networks with orthogonal weights: the actor, and the critic of so many values.
+
+    choices: where actions are discrete, their numbers of values; the actor then ends in logits.
+    """
     params = {
-        "actor": _network([inputs, *hidden, actions], last_scale, rng),
-        "critic": _network([inputs, *hidden, 2], 1.0, rng),
+        "actor": _network([inputs, *hidden, sum(choices) or actions], last_scale, rng),
+        "critic": _network([inputs, *hidden, values], 0.0, rng),
     }
-    params["actor"]["log_std"] = np.full(actions, log_std, np.float32)
+    if not choices:
+        params["actor"]["log_std"] = np.full(actions, log_std, np.float32)
     return params
 
 
@@ -55,10 +62,21 @@ def network(params: Params, x: jax.Array) -> jax.Array:
     return cast(jax.Array, x @ params[f"w{depth - 1}"] + params[f"b{depth - 1}"])
 
 
-def log_prob(params: Params, x: jax.Array, actions: jax.Array) -> jax.Array:
-    """log pi(actions | x) of the Gaussian policy: x [n, inputs], actions [n, a] -> [n]."""
+def log_prob(
+    params: Params, x: jax.Array, actions: jax.Array, choices: Sequence[int] = ()
+) -> jax.Array:
+    """log pi(actions | x): x [n, inputs], actions [n, a] -> [n]."""
+    outputs = network(params, x)
+    if choices:
+        taken = actions.astype(jnp.int32)
+        parts = jnp.split(outputs, np.cumsum(choices)[:-1], axis=1)
+        each = [
+            jnp.take_along_axis(jax.nn.log_softmax(part), taken[:, a : a + 1], axis=1)[:, 0]
+            for a, part in enumerate(parts)
+        ]
+        return cast(jax.Array, sum(each))
     log_std = params["log_std"]
-    z = (actions - network(params, x)) * jnp.exp(-log_std)
+    z = (actions - outputs) * jnp.exp(-log_std)
     constant = log_std.sum() + 0.5 * log_std.size * jnp.log(2 * jnp.pi)
     return cast(jax.Array, -0.5 * jnp.square(z).sum(axis=-1) - constant)
 

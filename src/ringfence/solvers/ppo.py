@@ -1,26 +1,29 @@
-"""Constrained RL on continuous tasks: PPO against a PID-controlled Lagrange multiplier.
+"""Constrained RL on simulated tasks: PPO against a multiplier for each limit.
 
-The paper's policy player (Algorithm 1 with a PID step for lam), to be read from top to bottom:
-settings, multiplier, advantages and losses, one update, the training, the solver. Per rollout k:
+The paper's policy player (Algorithm 1 with a controller for lam), to be read from top to bottom:
+settings, advantages and losses, one update, the training, the solver. Per rollout k:
 
     chunk_k  <- T steps of N copies under pi
-    J        <- horizon * mean step cost of chunk_k        (an episode's cost)
-    lam      <- PID(J - delta)
-    A        <- (A_reward - lam * A_cost) / (1 + lam), normalised
+    J        <- what an episode of chunk_k costs, in each channel            (solvers/limits.py)
+    lam      <- a controller of log lam on log(J / target)
+    A        <- (A_reward / u_r - sum lam * A_cost / u_c) / (1 + sum lam), normalised
     pi, V_r, V_c <- clipped PPO steps and value regression on minibatches
 
-A policy sees the observation and, as its last input, the raw constraint value of the transition
-before. Nothing here prints, logs or times; a solve reports `Record`s to whoever asks.
+u are the advantages' own sizes and values are predicted in units of their targets, so nothing
+here depends on the units of rewards, costs and limits, or on how long an episode is. There is one
+setting for all worlds. A policy sees the observation and, as its last input, the raw constraint
+value of the transition before. Nothing here prints, logs or times; a solve reports `Record`s to
+whoever asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -28,133 +31,123 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.errors import InvalidInput, SolverFailed
-from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
+from ringfence.objects import Problem, Solution, Start, Trajectory, behaviour_of
 from ringfence.solvers import networks
+from ringfence.solvers.candidates import Candidate, Candidates, Tested, hand_out, rank, seen
 from ringfence.solvers.checkpoints import Checkpoint
 from ringfence.solvers.collecting import checked, evaluate, no_augmentation, prepare, seen_of
-from ringfence.solvers.keep_best import KeepBest, Kept
+from ringfence.solvers.limits import (
+    LENGTH_SHARE,
+    Channel,
+    Multiplier,
+    Rates,
+    channels,
+    episode_length,
+    felt,
+    first_costs,
+    next_multiplier,
+    per_step_share,
+    rates_of,
+    step_costs,
+    target,
+    usual_move,
+)
 from ringfence.solvers.networks import Descended, Params, Rows, descend, network
-from ringfence.solvers.scaling import Statistics, rescaled, same_outputs, same_values
+from ringfence.solvers.scaling import Statistics, divided, rescaled, same_outputs, same_values
 from ringfence.solvers.solver import Report, quiet
 from ringfence.solvers.watching import Watcher, told
-from ringfence.worlds.sim.rollouts import Arrays, Chunk, Collector, CollectorSpec, ContinuousTask
+from ringfence.worlds.sim.rollouts import (
+    Arrays,
+    Chunk,
+    Collector,
+    CollectorSpec,
+    ContinuousTask,
+    choices_of,
+)
 from ringfence.worlds.sim.task_checks import check_finite
 
 __all__ = ["PPO", "PPOConfig", "Record", "Result", "evaluate", "no_augmentation", "seen_of"]
 
 #: Streams of random numbers, beside the collector's.
 INITIAL, MINIBATCHES, EVALUATE = 10, 11, 12
-#: How far the critic's units follow each rollout's targets.
-SCALE_SHARE = 0.05
+#: How far running units (of the critic, of advantages, of raw's usual move) follow each rollout.
+UNITS_SHARE = 0.05
+#: How fast the actor's rate answers to an update that moved the policy too far, or not.
+RATE_STEP = 1.5
+#: Of the actor's rate, at first, where the policy is given: it grows while updates are small.
+GIVEN_RATE = 0.1
+#: Trainings of fewer steps make smaller rollouts, so that there are enough of them.
+SHORT, SHORT_ROLLOUT, ROLLOUT = 600_000, 2048, 4096
 
 
 @dataclass(frozen=True)
 class PPOConfig:
-    """Continuous worlds: PPO against a multiplier on the cost. The paper's settings, or why not."""
+    """Simulated worlds: PPO against a multiplier per limit. One setting for all worlds."""
 
     env_steps: int = 1_000_000  # of a training
-    learning_rate: float = 3e-4  # of Adam
-    cool_down: float = 0.0  # over this last share of the updates the rate falls linearly to 0
+    learning_rate: float = 1e-3  # of Adam, at first; it falls linearly to 0
+    kl: float = 0.02  # an update that moves the policy further lowers the actor's rate
     value_weight: float = 0.25  # of the critic's loss
     clip: float = 0.2  # of the ratio of probabilities
     gae: float = 0.97  # lambda of the generalised advantages
     discount: float = 0.99  # of rewards and costs
-    batch: int = 512  # steps of a minibatch
     hidden: tuple[int, ...] = (128, 128)  # units of each layer of actor and critic
-    # A rollout is copies x steps, learned from in so many passes. (The paper's 20,000 steps in 4
-    # passes make 50 updates of a million steps, after which an Ant still stands.)
     copies: int = 64  # environments that step together
-    steps: int = 64  # of each copy in a rollout
+    # A rollout is copies x steps. (The paper's 20,000 steps in 4 passes make 50 updates of a
+    # million steps, after which an Ant still stands.)
+    steps: int | None = None  # of each copy in a rollout of 4,096 (short trainings: 2,048) steps
     passes: int = 8  # over a rollout
+    minibatches: int = 8  # of a pass
     gradient_clip: float = 0.5  # norm, per network (the paper's code: 0.02 for both)
-    initial_log_std: float = -1.3  # of actions; from 0 the Ant never walks
+    initial_log_std: float = -0.7  # of actions; from 0 the Ant never walks
     last_layer_scale: float = 0.01  # of the actor, at first: means near 0
     entropy_weight: float = 0.0  # of the entropy bonus
-    normalise: bool = True  # observations, by running statistics
     augment: bool = True  # the raw constraint value as the policy's last input
-    multiplier: Literal["pid", "gradient"] = "pid"  # PID, or classical gradient ascent
-    gain_p: float = 0.05  # of the error, cost less target
-    gain_i: float = 0.001  # of its integral; the paper's 0.0005 is too slow for a million steps
-    gain_d: float = 0.1  # of its rise
-    gradient_rate: float = 0.0005  # of gradient ascent on the multiplier
-    error_clip: float = 30.0  # errors of the cost beyond it count as it, and aren't integrated
-    cost_share: float = 0.2  # of a rollout in the running mean of the cost that the PID sees
-    initial_lam: float = 0.0  # the multiplier, at first
-    grace: float = 0.0  # for this first share of the updates lam is 0: first walk, then obey
-    margin: float = 0.15  # the target is (1 - margin) * delta: it is reached from above
+    fixed_lam: float | None = None  # a multiplier that nothing controls
+    margin: float = 0.15  # the target is (1 - margin) * limit: it is reached from above
     stop_reward: float | None = None  # stop where a window earns so much within the limit
-    stop_window: int = 20  # rollouts that stop_reward and keep_best look at
-    keep_best: bool = False  # hand out the policy after the best window on target, not the last
-    keep_lag: int = 0  # that window ends so many updates later: for costs late in an episode
+    window: int = 20  # rollouts that a candidate and stop_reward are judged by
     critic_first: int = 5  # updates of the critic alone, where the start is an actor without one
     start_share: float = 0.0  # of episodes that begin at a demonstration's state
     evaluation_episodes: int = 32  # that a training ends with
+    test_episodes: int = 256  # at most, of each policy that may be handed out (0: no test)
     checkpoint_every: int = 50  # updates; a killed training goes on from there
     kind: Literal["ppo"] = "ppo"
 
     def __post_init__(self) -> None:
-        counts = ("env_steps", "batch", "copies", "steps", "passes", "checkpoint_every")
-        least = dict.fromkeys((*counts, "stop_window"), 1)
-        for name, n in (least | {"evaluation_episodes": 2, "keep_lag": 0}).items():
-            if getattr(self, name) < n:
-                raise InvalidInput(f"PPO: {name} must be at least {n}, got {getattr(self, name)}")
-        if not 0 <= self.cool_down <= 1:
-            raise InvalidInput(f"PPO: cool_down must be in [0, 1], got {self.cool_down}")
-        for name in ("margin", "grace"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InvalidInput(f"PPO: {name} must be in [0, 1), got {getattr(self, name)}")
-        if self.grace and self.initial_lam:
+        counts = ("env_steps", "copies", "passes", "minibatches", "checkpoint_every", "window")
+        least = dict.fromkeys(counts, 1) | {"evaluation_episodes": 2, "test_episodes": 0}
+        for name, n in (least | {"steps": 1}).items():
+            if (given := getattr(self, name)) is not None and given < n:
+                raise InvalidInput(f"PPO: {name} must be at least {n}, got {given}")
+        for name in ("learning_rate", "kl", "clip", "gradient_clip"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise InvalidInput(f"PPO: {name} must be above 0, got {getattr(self, name)}")
+        for name in ("gae", "discount", "start_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InvalidInput(f"PPO: {name} must be in [0, 1], got {getattr(self, name)}")
+        if not 0 <= self.margin < 1:
+            raise InvalidInput(f"PPO: margin must be in [0, 1), got {self.margin}")
+        if self.rollout % self.minibatches:
             raise InvalidInput(
-                f"PPO: in its grace ({self.grace}) a training has no multiplier; leave out "
-                f"initial_lam ({self.initial_lam})"
-            )
-        if self.rollout % self.batch:
-            raise InvalidInput(
-                f"PPO: a rollout of {self.copies} copies x {self.steps} steps is not a multiple "
-                f"of the batch size {self.batch}"
+                f"PPO: a rollout of {self.copies} copies x {self.rollout_steps} steps does not "
+                f"divide into {self.minibatches} minibatches"
             )
 
     @property
+    def rollout_steps(self) -> int:
+        if self.steps is not None:
+            return self.steps
+        size = SHORT_ROLLOUT if self.env_steps < SHORT else ROLLOUT
+        return max(1, size // self.copies)
+
+    @property
     def rollout(self) -> int:
-        return self.copies * self.steps
+        return self.copies * self.rollout_steps
 
     @property
     def updates(self) -> int:
         return max(1, self.env_steps // self.rollout)
-
-    def rate_after(self, done: int) -> float:
-        """The learning rate of the next update, after so many."""
-        falling, left = self.cool_down * self.updates, self.updates - done
-        return self.learning_rate * (min(1.0, left / falling) if falling else 1.0)
-
-
-# The multiplier --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Multiplier:
-    """lam and the controller's memory: the error's integral and the smoothed cost."""
-
-    lam: float = 0.0
-    integral: float = 0.0
-    cost: float | None = None
-
-
-def next_multiplier(m: Multiplier, J: float, delta: float, config: PPOConfig) -> Multiplier:
-    """One step of the multiplier on an episode's cost J (PID: Stooke et al. 2020, Algorithm 2)."""
-    last = J if m.cost is None else m.cost
-    cost = last + config.cost_share * (J - last)
-    target = (1 - config.margin) * delta
-    if config.multiplier == "gradient":
-        lam = max(0.0, m.lam + config.gradient_rate * (J - target))
-        return Multiplier(lam, integral=lam, cost=cost)
-    error, bound = cost - target, config.error_clip
-    # Conditional integration: far from the limit the proportional part is enough.
-    near = abs(error) <= bound
-    integral = max(0.0, m.integral + config.gain_i * error) if near else m.integral
-    rise = min(max(0.0, cost - last), bound)
-    lam = config.gain_p * float(np.clip(error, -bound, bound)) + integral + config.gain_d * rise
-    return Multiplier(max(0.0, lam), integral, cost)
 
 
 # Advantages and losses -------------------------------------------------------------------------
@@ -178,21 +171,30 @@ def advantages(
     return A
 
 
+class Units(NamedTuple):
+    """values [2, 1 + k]: mean and std of the critic's targets (reward, costs); advantages [1 + k]:
+    their root mean squares."""
+
+    values: Any
+    advantages: Any
+
+
 @partial(jax.jit, static_argnames=("discount", "gae"))
 def estimates(
     critic: Params,
-    scale: jax.Array,
+    units: Units,
     share: jax.Array,
     data: Rows,
     lam: jax.Array,
     discount: float,
     gae: float,
-) -> tuple[dict[str, Rows], Params, jax.Array]:
+) -> tuple[dict[str, Rows], Params, Units]:
     """What actor and critic learn from, row by row [T * N, ...], and the critic in new units.
 
-    data as from `prepare`; scale [2, 2] = (mean, std) x (reward, cost) of the critic's targets:
-    the units it predicts in, which follow the targets by `share`.
+    data as from `prepare`, with signals [T, N, 1 + k]; lam [k].
     """
+
+    scale: jax.Array = units.values
 
     def value(x: jax.Array) -> jax.Array:
         return network(critic, x) * scale[1] + scale[0]
@@ -207,30 +209,44 @@ def estimates(
     V_next = V_next.at[t, n].set(value(data["final_x"]), mode="drop")
     V_next = jnp.where(fallen[..., None], 0.0, V_next)
     A = advantages(data["signals"], V, V_next, ended[..., None], discount, gae)
-    targets = A + V
-    # Mixed in the units of reward and cost, and only then normalised.
-    mixed = (A[..., 0] - lam * A[..., 1]) / (1 + lam)
+    squares = jnp.square(A).mean(axis=(0, 1))
+    size = jnp.sqrt((1 - share) * jnp.square(units.advantages) + share * squares)
+    own = divided(A, size)
+    mixed = (own[..., 0] - (lam * own[..., 1:]).sum(axis=-1)) / (1 + lam.sum())
     mixed = (mixed - mixed.mean()) / (mixed.std() + 1e-8)
+    targets = A + V
     x, new = flat(data["x"]), rescaled(scale, targets, share)
     acted = {k: flat(data[k]) for k in ("actions", "log_probs")}
     for_actor = {"x": x, "A": flat(mixed), **acted}
-    for_critic = {"x": x, "targets": flat((targets - new[0]) / new[1])}
-    return {"actor": for_actor, "critic": for_critic}, same_values(critic, scale, new), new
+    for_critic = {"x": x, "targets": flat(divided(targets - new[0], new[1]))}
+    rows = {"actor": for_actor, "critic": for_critic}
+    return rows, same_values(critic, scale, new), Units(new, size)
 
 
-def actor_loss(params: Params, d: Rows, clip: float, entropy_weight: float) -> jax.Array:
+def actor_loss(
+    params: Params, d: Rows, clip: float, entropy_weight: float, choices: Sequence[int]
+) -> jax.Array:
     """PPO's clipped gain, and entropy."""
-    ratio = jnp.exp(networks.log_prob(params, d["x"], d["actions"]) - d["log_probs"])
+    log_prob = networks.log_prob(params, d["x"], d["actions"], choices)
+    ratio = jnp.exp(log_prob - d["log_probs"])
     clipped = jnp.clip(ratio, 1 - clip, 1 + clip)
     gain = jnp.minimum(ratio * d["A"], clipped * d["A"]).mean()
-    entropy: jax.Array = params["log_std"].sum()  # up to a constant
+    # Up to a constant; of choices as it is sampled.
+    entropy: jax.Array = -(ratio * log_prob).mean() if choices else params["log_std"].sum()
     return -gain - entropy_weight * entropy
 
 
 def critic_loss(params: Params, d: Rows, weight: float) -> jax.Array:
-    """Regression of both values to their targets."""
+    """Regression of all values to their targets."""
     errors = jnp.square(network(params, d["x"]) - d["targets"])
     return weight * errors.sum(axis=1).mean()
+
+
+@partial(jax.jit, static_argnames=("choices",))
+def moved(params: Params, d: Rows, choices: tuple[int, ...]) -> jax.Array:
+    """The KL divergence of the new policy from the one that acted, estimated on its actions."""
+    log_ratio = networks.log_prob(params, d["x"], d["actions"], choices) - d["log_probs"]
+    return (jnp.expm1(log_ratio) - log_ratio).mean()
 
 
 # One update ------------------------------------------------------------------------------------
@@ -238,14 +254,24 @@ def critic_loss(params: Params, d: Rows, weight: float) -> jax.Array:
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """Everything that an update changes."""
+    """Everything that an update changes.
+
+    rate: what the KL divergence leaves of the actor's learning rate; moves [k]: what raw usually
+    moves in a step; spent [N, k]: did the episode under way cost anything; ends: of episodes per
+    step; choices: the values of each discrete action.
+    """
 
     params: Params
     opt_state: Params
-    scale: NDArray[np.float32]  # [2, 2]: mean and std of the critic's targets (reward, cost)
+    units: Units
     statistics: Statistics
-    multiplier: Multiplier
-    best: KeepBest = field(default_factory=KeepBest)
+    multipliers: tuple[Multiplier, ...]
+    moves: tuple[float, ...]
+    spent: NDArray[np.bool_]
+    ends: float
+    choices: tuple[int, ...] = ()
+    rate: float = 1.0
+    candidates: Candidates = field(default_factory=Candidates)
     updates: int = 0
 
     def policy(self) -> dict[str, NDArray[Any]]:
@@ -253,11 +279,13 @@ class Learner:
         both = ((k, name, v) for k, arrays in self.params.items() for name, v in arrays.items())
         return {
             **{f"{k}/{name}": np.asarray(v) for k, name, v in both},
-            "critic/scale": np.asarray(self.scale),
+            **({"actor/sizes": np.array(self.choices)} if self.choices else {}),
+            "critic/scale": np.asarray(self.units.values),
+            "critic/advantages": np.asarray(self.units.advantages),
             "norm/mean": self.statistics.mean,
             "norm/std": self.statistics.std,
             "norm/count": np.array(self.statistics.count),
-            "multiplier/integral": np.array(self.multiplier.integral),
+            "multiplier/level": np.array([m.level for m in self.multipliers]),
         }
 
 
@@ -265,7 +293,9 @@ class Learner:
 class Record:
     """One update. Reward and length: means over the episodes that ended in it, None if none did.
 
-    `cost` is an episode's, estimated as horizon * mean step cost; `reward_rate` likewise.
+    `cost` is an episode's, its length * mean step cost, summed over the limits, like `delta` and
+    `lam`; chance: that an episode costs anything (the largest of the channels'); reward_rate:
+    horizon * mean step reward; kl: how far the update moved the policy.
     """
 
     update: int
@@ -276,64 +306,117 @@ class Record:
     reward_rate: float
     cost: float
     delta: float
+    chance: float
     lam: float
     policy_loss: float
     value_loss: float
-    std: float
+    std: float | None
+    kl: float
 
 
 def learn(
     learner: Learner, chunk: Chunk, acted: Arrays, problem: Problem, config: PPOConfig
 ) -> tuple[Learner, Record]:
     """One update: `acted` is the policy that gathered the chunk."""
-    task, done = cast(ContinuousTask, problem.task), learner.updates
-    cost = problem.constraint.cost(chunk.features.reshape(-1, chunk.features.shape[-1]))
-    cost = cost.reshape(chunk.rewards.shape)
-    check_finite(chunk, cost, done * config.rollout)
-    signals = (chunk.rewards, cost, chunk.terminated)
-    reward_rate, J, falls = (task.horizon * float(x.mean()) for x in signals)
-
-    multiplier = Multiplier()
-    if done >= config.grace * config.updates:
-        multiplier = next_multiplier(learner.multiplier, J, problem.delta, config)
-    if not np.isfinite(multiplier.lam):
-        step = done * config.rollout
-        raise SolverFailed(f"the multiplier is {multiplier.lam} at environment step {step}")
-    data, lam = prepare(chunk, cost, acted, task.horizon), np.float32(multiplier.lam)
-    share = np.float32(max(1 / (done + 1), SCALE_SHARE))
-    rows, critic, scale = estimates(
-        learner.params["critic"], learner.scale, share, data, lam, config.discount, config.gae
-    )
+    task, done, every = cast(ContinuousTask, problem.task), learner.updates, channels(problem)
+    costs = step_costs(chunk, every)
+    check_finite(chunk, costs, done * config.rollout)
+    first, spent = first_costs(costs, chunk.terminated | chunk.truncated, learner.spent)
+    rates = rates_of(chunk, costs, first)
+    ends = learner.ends + LENGTH_SHARE * (rates.ends - learner.ends)
+    multipliers = controlled(learner, rates, episode_length(ends, task.horizon), problem, config)
+    lam = np.array([m.lam for m in multipliers], np.float32)
+    if not np.isfinite(lam).all():
+        raise SolverFailed(
+            f"the multiplier is {lam.max()} at environment step {done * config.rollout}"
+        )
+    signals, moves = felt_costs(learner, chunk, costs, every, done / config.updates, task.horizon)
+    share = np.float32(max(1 / (done + 1), UNITS_SHARE))
+    rows, critic, units = estimates(
+        learner.params["critic"], learner.units, share,
+        prepare(chunk, signals, acted, task.horizon), lam, config.discount, config.gae,
+    )  # fmt: skip
     both = improve(learner, learner.params | {"critic": critic}, rows, problem, config)
-
-    params, statistics = {k: d.params for k, d in both.items()}, learner.statistics
-    if config.normalise:
-        statistics = statistics.add(chunk.inputs)
+    params = {k: d.params for k, d in both.items()}
+    kl = float(moved(params["actor"], rows["actor"], learner.choices))
+    statistics = learner.statistics.add(chunk.inputs)
     if problem.start is not None:  # a given policy acts the same while the statistics move
         params = {k: same_outputs(v, learner.statistics, statistics) for k, v in params.items()}
-    best = learner.best.add(reward_rate, J, falls, config.stop_window)
-    opt_state = {k: d.opt_state for k, d in both.items()}
     following = Learner(
-        params, opt_state, np.asarray(scale), statistics, multiplier, best, done + 1
+        params, {k: d.opt_state for k, d in both.items()}, units, statistics, multipliers, moves,
+        spent, ends, learner.choices, next_rate(learner.rate, kl, config.kl), learner.candidates,
+        done + 1,
+    )  # fmt: skip
+    candidates = learner.candidates.add(
+        rates, following.policy, done + 1, config.window, every, task.horizon, 1 - config.margin / 3
     )
-    if config.keep_best:
-        limit, window = (1 - config.margin) * problem.delta, config.stop_window
-        best = best.judge(following.policy(), done + 1, limit, window, config.keep_lag)
-        following = replace(following, best=best)
-    return following, Record(
+    length = episode_length(rates.ends, task.horizon)
+    return replace(following, candidates=candidates), Record(
         update=done + 1,
         updates=config.updates,
         env_steps=(done + 1) * config.rollout,
         reward=float(chunk.returns.mean()) if len(chunk.returns) else None,
         length=float(chunk.lengths.mean()) if len(chunk.lengths) else None,
-        reward_rate=reward_rate,
-        cost=J,
-        delta=problem.delta,
-        lam=multiplier.lam,
+        reward_rate=task.horizon * rates.reward,
+        cost=length * sum(rates.costs),
+        delta=sum(channel.limit for channel in every),
+        chance=length * max(rates.firsts),
+        lam=float(lam.sum()),
         policy_loss=float(both["actor"].loss),
         value_loss=float(both["critic"].loss),
-        std=float(np.exp(np.asarray(params["actor"]["log_std"])).mean()),
+        std=None if learner.choices else float(np.exp(params["actor"]["log_std"]).mean()),
+        kl=kl,
     )
+
+
+def controlled(
+    learner: Learner, rates: Rates, length: float, problem: Problem, config: PPOConfig
+) -> tuple[Multiplier, ...]:
+    """Each limit's multiplier after a rollout."""
+    if config.fixed_lam is not None:
+        return tuple(replace(m, lam=config.fixed_lam) for m in learner.multipliers)
+    horizon = cast(ContinuousTask, problem.task).horizon
+    fresh, progress = is_fresh(problem), learner.updates / config.updates
+    pairs = zip(channels(problem), learner.multipliers, rates.costs, rates.firsts, strict=True)
+    return tuple(
+        next_multiplier(
+            m,
+            length * (first if channel.zero else cost),
+            target(channel, length, horizon, progress, fresh, config.margin),
+            config.updates,
+        )
+        for channel, m, cost, first in pairs
+    )
+
+
+def felt_costs(
+    learner: Learner,
+    chunk: Chunk,
+    costs: NDArray[np.float64],
+    every: Sequence[Channel],
+    progress: float,
+    horizon: int,
+) -> tuple[NDArray[np.float64], tuple[float, ...]]:
+    """What the critic learns of the costs [T, N, k], and raw's usual moves [k]."""
+    ended, share = chunk.terminated | chunk.truncated, per_step_share(progress)
+    phi, signals, moves = chunk.features, costs.copy(), list(learner.moves)
+    for k, channel in enumerate(every):
+        if not channel.zero:
+            # What a step may cost is credited to it: an end earns nothing.
+            signals[..., k] -= share * channel.limit / horizon
+            continue
+        raw = channel.constraint.raw(phi.reshape(-1, phi.shape[-1])).reshape(ended.shape)
+        move = usual_move(raw, ended)
+        moves[k] = move if moves[k] <= 0 else moves[k] + UNITS_SHARE * (move - moves[k])
+        signals[..., k] = felt(costs[..., k], raw, moves[k])
+    return signals, tuple(moves)
+
+
+def next_rate(rate: float, kl: float, most: float) -> float:
+    """Of the actor: lower after an update that moved it too far, back up after a small one."""
+    if kl > most:
+        return rate / RATE_STEP
+    return min(1.0, rate * RATE_STEP) if kl < most / 2 else rate
 
 
 def improve(
@@ -343,16 +426,19 @@ def improve(
     done, old, given = learner.updates, learner.opt_state, problem.start or {}
     rng = np.random.default_rng([*problem.seed, MINIBATCHES, done])
     order = np.concatenate([rng.permutation(config.rollout) for _ in range(config.passes)])
-    order = order.reshape(-1, config.batch).astype(np.int32)
-    way = (np.float32(config.rate_after(done)), order, config.gradient_clip)
+    order = order.reshape(config.passes * config.minibatches, -1).astype(np.int32)
+    rate = config.learning_rate * (1 - done / config.updates)
     losses: dict[str, tuple[Any, ...]] = {
-        "actor": (actor_loss, (config.clip, config.entropy_weight)),
+        "actor": (actor_loss, (config.clip, config.entropy_weight, learner.choices)),
         "critic": (critic_loss, (config.value_weight,)),
     }
+    rates = {"actor": np.float32(rate * learner.rate), "critic": np.float32(rate)}
     # They have nothing to do with each other here: one core each.
     with ThreadPoolExecutor(max_workers=2) as pool:
         jobs = {
-            k: pool.submit(descend, *loss, params[k], old[k], rows[k], *way)
+            k: pool.submit(
+                descend, *loss, params[k], old[k], rows[k], rates[k], order, config.gradient_clip
+            )
             for k, loss in losses.items()
         }
         both = {k: job.result() for k, job in jobs.items()}
@@ -375,41 +461,58 @@ def train(
     problem: Problem, config: PPOConfig, collector: Collector, learner: Learner | None = None
 ) -> Iterator[tuple[Learner, Record]]:
     """Algorithm 1: yields the learner after each update."""
-    learner = learner or first_learner(problem, cast(ContinuousTask, problem.task), config)
+    task = cast(ContinuousTask, problem.task)
+    learner = learner or first_learner(problem, task, config)
+    asked, every = config.stop_reward, channels(problem)
     while learner.updates < config.updates:
-        if learner.best.reached(config.stop_reward, problem.delta, config.stop_window):
+        if learner.candidates.reached(asked, config.window, every, task.horizon):
             return
-        chunk, acted = collect(learner, collector, config)
-        learner, record = learn(learner, chunk, acted, problem, config)
+        policy = learner.policy()
+        chunk = collector.collect(policy, config.rollout_steps, learner.updates)
+        learner, record = learn(learner, chunk, policy, problem, config)
         yield learner, record
 
 
-def collect(learner: Learner, collector: Collector, config: PPOConfig) -> tuple[Chunk, Arrays]:
-    policy = learner.policy()
-    return collector.collect(policy, config.steps, learner.updates), policy
+def is_fresh(problem: Problem) -> bool:
+    """Does the training begin from nothing?"""
+    return "actor/w0" not in (problem.start or {})
 
 
 def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> Learner:
     """Fresh networks, or those of `problem.start` where it has them."""
-    inputs, actions, start = task.observation_dim + 1, len(task.action_low), problem.start or {}
+    inputs, start, k = task.observation_dim + 1, problem.start or {}, len(channels(problem))
     rng = np.random.default_rng([*problem.seed, INITIAL])
     begin = (config.hidden, config.initial_log_std, config.last_layer_scale)
-    params = networks.initial_params(inputs, actions, *begin, rng)
+    params = networks.initial_params(
+        inputs, len(task.action_low), *begin, rng, choices=choices_of(task), values=1 + k
+    )
+    # The critic of another number of limits says nothing here.
+    known = {n: v for n, v in start.items() if not n.startswith("critic/") or fits(start, k)}
     for name, arrays in params.items():
         for key, fresh in arrays.items():
-            given = start.get(f"{name}/{key}", fresh)
+            given = known.get(f"{name}/{key}", fresh)
             if given.shape != fresh.shape:
                 raise InvalidInput(
                     f"PPO: the start's {name}/{key} has shape {given.shape}, not {fresh.shape}"
                 )
             arrays[key] = given.astype(np.float32)
-    statistics = Statistics.begin(start, inputs)
     adam = networks.optimiser(config.gradient_clip)
     opt_state = {name: adam.init(cast(Any, arrays)) for name, arrays in params.items()}
-    scale = np.array([[0.0, 0.0], [1.0, 1.0]], np.float32)
-    scale = start.get("critic/scale", scale).astype(np.float32)
-    lam = float(start.get("multiplier/integral", config.initial_lam))
-    return Learner(params, opt_state, scale, statistics, Multiplier(lam, integral=lam))
+    none = {"scale": np.zeros((2, 1 + k)), "advantages": np.zeros(1 + k)}
+    units = Units(*(known.get(f"critic/{n}", v).astype(np.float32) for n, v in none.items()))
+    levels = start.get("multiplier/level", np.zeros(0))
+    multipliers = tuple(Multiplier(level=float(v)) for v in levels)
+    return Learner(
+        params, opt_state, units, Statistics.begin(start, inputs),
+        multipliers if len(multipliers) == k else (Multiplier(),) * k,
+        (0.0,) * k, np.zeros((config.copies, k), np.bool_), 1 / task.horizon, choices_of(task),
+        1.0 if is_fresh(problem) else GIVEN_RATE,
+    )  # fmt: skip
+
+
+def fits(start: Start, k: int) -> bool:
+    """Has the start a critic of so many costs?"""
+    return start.get("critic/advantages", np.zeros(0)).shape == (1 + k,)
 
 
 def make_collector(problem: Problem, config: PPOConfig) -> Collector:
@@ -422,18 +525,31 @@ def make_collector(problem: Problem, config: PPOConfig) -> Collector:
 # The solver ------------------------------------------------------------------------------------
 
 #: What a checkpoint is made of.
-SAVED = (Learner, Record, Statistics, Multiplier, KeepBest, Kept, *networks.OPTIMISER_STATES)
+SAVED = (
+    *(Learner, Record, Statistics, Multiplier, Units, Candidates, Candidate, Rates),
+    *networks.OPTIMISER_STATES,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A solution with the evaluation episodes behind it, and how it came about."""
+    """A solution with the evaluation episodes behind it, and how it came about.
+
+    handed_out: the update after which the policy was this one; tests: of the policies that might
+    have been, in their order.
+    """
 
     solution: Solution
     stochastic: list[Trajectory]
     deterministic: list[Trajectory]
     records: list[Record]
-    handed_out: int  # the update after which the policy was this one
+    handed_out: int
+    tests: list[Tested]
+
+    @property
+    def within(self) -> bool:
+        """Was the policy seen to keep its limits, by an upper bound?"""
+        return any(test.within for test in self.tests)
 
 
 @dataclass(frozen=True)
@@ -489,20 +605,18 @@ class PPO:
                 if saved.due(learner.updates):
                     saved.save(learner=learner, records=records, collector=collector.save())
                 report(asdict(record))
-            kept = learner.best.kept or Kept(learner.policy(), learner.updates)
-            episodes = partial(collector.episodes, kept.policy, config.evaluation_episodes)
-            seed = (*problem.seed, EVALUATE)
-            stochastic = episodes(False, (*seed, 0))
-            noiseless = episodes(True, (*seed, 1)) if deterministic else []
+            best, tests = handed_out(learner, problem, config, collector, deterministic)
         finally:
             collector.close()
-        lam, steps = learner.multiplier.lam, records[-1].env_steps
-        solution = Solution(kept.policy, lam, behaviour_of(stochastic), steps)
-        return Result(solution, stochastic, noiseless, records, kept.update)
+        lam, steps = records[-1].lam, records[-1].env_steps
+        behaviour = behaviour_of(best.stochastic)
+        solution = Solution(best.candidate.policy, lam, behaviour, steps)
+        trial = (best.stochastic, best.deterministic)
+        return Result(solution, *trial, records, best.candidate.update, tests)
 
     def free(self) -> PPO:
-        """Without a multiplier; it shows how much can be earned, so it doesn't stop early."""
-        return PPO(replace(self.config, initial_lam=0.0, stop_reward=None))
+        """For no constraint: it shows how much can be earned, so it doesn't stop early."""
+        return PPO(replace(self.config, stop_reward=None, test_episodes=0))
 
     def watch(self) -> Watcher:
         return Watcher(self.config.evaluation_episodes)
@@ -512,6 +626,27 @@ class PPO:
     ) -> list[Trajectory]:
         raw = seen_of(problem.constraint, self.config.augment)
         return evaluate(cast(ContinuousTask, problem.task), solution.policy, raw, count, seed)
+
+
+def handed_out(
+    learner: Learner,
+    problem: Problem,
+    config: PPOConfig,
+    collector: Collector,
+    deterministic: bool,
+) -> tuple[Tested, list[Tested]]:
+    """The policy that a training ends with, and the tests that chose it."""
+    every, horizon = channels(problem), cast(ContinuousTask, problem.task).horizon
+    held = learner.candidates
+    last = Candidate(learner.policy(), learner.updates, *seen(held.recent, every, horizon))
+    order = sorted((*held.best, last), key=lambda c: rank(c, 1 - config.margin / 3))
+
+    def roll(policy: Any, batch: int, count: int, noiseless: bool) -> list[Trajectory]:
+        path = (*problem.seed, EVALUATE, int(noiseless), batch)
+        return collector.episodes(policy, count, noiseless, path)
+
+    first, most = config.evaluation_episodes, config.test_episodes
+    return hand_out(order if most else order[:1], every, roll, first, most, deterministic)
 
 
 def make(config: PPOConfig) -> PPO:

@@ -20,8 +20,6 @@ from ringfence.worlds.sim.rollouts import OBSERVATION_CLIP
 
 #: An input that hardly varies is not blown up beyond this.
 SMALLEST_STD = 1e-2
-#: Targets that hardly vary (a cost that is nearly always 0) are not blown up beyond this.
-SMALLEST_VALUE_STD = 0.1
 
 
 # Inputs ----------------------------------------------------------------------------------------
@@ -81,10 +79,19 @@ def same_outputs(params: Params, old: Statistics, new: Statistics) -> Params:
 
 
 def rescaled(scale: jax.Array, targets: jax.Array, share: jax.Array) -> jax.Array:
-    """scale [2, 2], the running (mean, std) of targets [T, N, 2], moved by `share`."""
-    mean = scale[0] + share * (targets.mean(axis=(0, 1)) - scale[0])
-    var = scale[1] ** 2 + share * (jnp.square(targets - mean).mean(axis=(0, 1)) - scale[1] ** 2)
-    return jnp.stack([mean, jnp.maximum(jnp.sqrt(var), SMALLEST_VALUE_STD)])
+    """scale [2, k], the running (mean, std) of targets [T, N, k], moved by `share`.
+
+    A share of 1 leaves nothing of the old, so that the first units are the first targets'. There is
+    no smallest std, which would be a unit: what never varied has 0.
+    """
+    mean = (1 - share) * scale[0] + share * targets.mean(axis=(0, 1))
+    var = (1 - share) * scale[1] ** 2 + share * jnp.square(targets - mean).mean(axis=(0, 1))
+    return jnp.stack([mean, jnp.sqrt(var)])
+
+
+def divided(x: jax.Array, size: jax.Array) -> jax.Array:
+    """x / size, and 0 where there is no size."""
+    return jnp.where(size > 0, x / jnp.where(size > 0, size, 1.0), 0.0)
 
 
 def same_values(critic: Params, old: jax.Array, new: jax.Array) -> Params:
@@ -93,6 +100,6 @@ def same_values(critic: Params, old: jax.Array, new: jax.Array) -> Params:
     w, b = critic[f"w{last}"], critic[f"b{last}"]
     return {
         **critic,
-        f"w{last}": w * old[1] / new[1],
-        f"b{last}": (b * old[1] + old[0] - new[0]) / new[1],
+        f"w{last}": divided(w * old[1], new[1]),
+        f"b{last}": divided(b * old[1] + old[0] - new[0], new[1]),
     }

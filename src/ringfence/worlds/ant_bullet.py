@@ -90,9 +90,6 @@ def make(config: Config) -> ContinuousWorld:
         (AntBulletTask(full_state=config.full_state),),
         ("jax", "jaxlib", "optax", "pybullet"),
         no_other,
-        # Its clone (1630 against its experts' 1617) came down to 1425 within 80,000 steps at a
-        # rate of 3e-4, and up to 1662 within 120,000 at this.
-        {"learning_rate": 1e-4},
     )
 
 

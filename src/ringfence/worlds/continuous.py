@@ -26,6 +26,7 @@ from ringfence.worlds.world import Cells, Tables, Truth, Unknown, View
 ITERATION: dict[str, Any] = {
     "env_steps": 200_000,
     "evaluation_episodes": 16,
+    "test_episodes": 0,
     "margin": 0.0,
     "checkpoint_every": 20,
 }

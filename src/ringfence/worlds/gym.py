@@ -1,4 +1,4 @@
-"""Anyone's Gymnasium environment with a box of actions, as a task.
+"""Anyone's Gymnasium environment, with a box of actions or with choices, as a task.
 
 The environment is named by its registered id or by "module:function" (a function that makes
 one). Its features are declared: a key of the environment's `info`, a column of the observation,
@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Dict
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import FlattenObservation
 from numpy.typing import NDArray
@@ -154,11 +154,12 @@ class GymTask:
 
     def __post_init__(self) -> None:
         space = self._spaces[1]
-        if not isinstance(space, Box) or len(space.shape) != 1:
+        flat = isinstance(space, Box | MultiDiscrete) and len(space.shape) == 1
+        if not (flat or isinstance(space, Discrete)):
             raise InvalidInput(
-                f"{self.env}: actions must be a flat Box, got {space}; put a wrapper around it "
-                'that takes numbers (tasks = [{ name = .., wrapper = "module:function" }]), or '
-                "give a small discrete world as tables"
+                f"{self.env}: actions must be a flat Box, Discrete or MultiDiscrete, got {space}; "
+                "put a wrapper around it that takes one of these (tasks = [{ name = .., wrapper = "
+                '"module:function" }])'
             )
         if not np.isfinite([self.action_low, self.action_high]).all():
             raise InvalidInput(
@@ -194,11 +195,21 @@ class GymTask:
 
     @property
     def action_low(self) -> Array:
-        return np.asarray(self._spaces[1].low, np.float64)
+        space = self._spaces[1]
+        return np.array(space.start if self.choices else space.low, np.float64, ndmin=1)
 
     @property
     def action_high(self) -> Array:
+        if self.choices:
+            return np.asarray(self.action_low + self.choices - 1.0)
         return np.asarray(self._spaces[1].high, np.float64)
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        space = self._spaces[1]
+        if isinstance(space, Discrete):
+            return (int(space.n),)
+        return tuple(map(int, space.nvec)) if isinstance(space, MultiDiscrete) else ()
 
     def simulator(self, copies: int) -> GymSimulator:
         return GymSimulator(self, copies)
@@ -318,9 +329,9 @@ class GymSimulator:
 
     def step(self, actions: Array) -> Step:
         self._begin(np.flatnonzero(self._ended))  # a copy that ended and wasn't reset starts over
-        before, dtype = self._seen.copy(), self._envs.single_action_space.dtype
+        before = self._seen.copy()
         with anyones_code(f"a step of {self._task.name}"):
-            seen, rewards, terminated, truncated, info = self._envs.step(actions.astype(dtype))
+            seen, rewards, terminated, truncated, info = self._envs.step(self._given(actions))
         if np.shape(seen) != before.shape:
             raise SolverFailed(
                 f"{self._task.name} returned observations of shape {np.shape(seen)}, "
@@ -345,10 +356,9 @@ class GymSimulator:
     def restore(self, saved: Mapping[str, Array]) -> Array:
         self._seeds = saved["seeds"].astype(np.int64)
         self._begin(np.arange(self.copies))
-        dtype = self._envs.single_action_space.dtype
         for i, env in enumerate(self._envs.envs):
-            for action in saved[f"actions{i}"]:
-                self._seen[i] = env.step(action.astype(dtype))[0]
+            for action in self._given(saved[f"actions{i}"]):
+                self._seen[i] = env.step(action)[0]
             self._actions[i] = list(saved[f"actions{i}"])
         return self._seen.copy()
 
@@ -368,6 +378,11 @@ class GymSimulator:
             self._seen[i] = self._envs._env_obs[i]
             self._actions[i] = []
         self._ended[which] = False
+
+    def _given(self, actions: Array) -> NDArray[Any]:
+        """Actions [n, a] as the environment takes them: of a Discrete space [n]."""
+        space = self._envs.single_action_space
+        return (actions[:, 0] if isinstance(space, Discrete) else actions).astype(space.dtype)
 
     def _rewards(self, before: Array, actions: Array, own: Array) -> Array:
         if self._task.reward is None:

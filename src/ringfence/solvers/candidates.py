@@ -1,0 +1,191 @@
+"""Which policy a training hands out: the best that was seen to keep its limits, tested afresh.
+
+A cost that comes in waves makes the last policy a matter of luck. So the policy in the middle of
+each window of rollouts is a candidate, with what the window earned and cost. At the end the best of
+them are tested, in their order, on episodes that nothing was chosen by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+from scipy.stats import t as student
+
+from ringfence.objects import Array, Trajectory
+from ringfence.solvers.limits import (
+    ALLOWED_CHANCE,
+    Channel,
+    Rates,
+    episode_length,
+    mean_rates,
+    relative_costs,
+)
+
+Policy = dict[str, NDArray[Any]]
+#: (policy, number of the batch, count, without noise) -> fresh episodes
+Roll = Callable[[Policy, int, int, bool], list[Trajectory]]
+
+#: So many candidates are kept, beside the last policy.
+MOST_KEPT = 5
+#: Of all tests together.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A policy, its update, what an episode of its window earned and cost (relative, the worst)."""
+
+    policy: Policy
+    update: int
+    reward: float = 0.0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """recent: the rollouts of the window so far; middle: the policy half-way; best: in order."""
+
+    recent: tuple[Rates, ...] = ()
+    middle: Candidate | None = None
+    best: tuple[Candidate, ...] = ()
+
+    def add(
+        self,
+        rates: Rates,
+        policy: Callable[[], Policy],
+        update: int,
+        window: int,
+        every: Sequence[Channel],
+        horizon: int,
+        within: float,
+    ) -> Candidates:
+        """With one more rollout. within: relative costs up to it count as kept."""
+        recent = self.recent if len(self.recent) < window else ()
+        recent = (*recent, rates)
+        middle = self.middle
+        if len(recent) == (window + 1) // 2:
+            middle = Candidate(policy(), update)
+        if len(recent) < window or middle is None:
+            return replace(self, recent=recent, middle=middle)
+        earned, cost = seen(recent, every, horizon)
+        done = replace(middle, reward=earned, cost=cost)
+        best = sorted((*self.best, done), key=lambda c: rank(c, within))[:MOST_KEPT]
+        return Candidates(recent, None, tuple(best))
+
+    def reached(
+        self, reward: float | None, window: int, every: Sequence[Channel], horizon: int
+    ) -> bool:
+        """The stop rule: as much reward as asked for, over a full window within the limits."""
+        if reward is None or len(self.recent) < window:
+            return False
+        earned, cost = seen(self.recent, every, horizon)
+        return earned >= reward and cost <= 1
+
+
+def seen(recent: Sequence[Rates], every: Sequence[Channel], horizon: int) -> tuple[float, float]:
+    """What an episode of these rollouts earned, and its worst relative cost."""
+    rates = mean_rates(recent)
+    length = episode_length(rates.ends, horizon)
+    return length * rates.reward, max(relative_costs(rates, every, horizon))
+
+
+def rank(c: Candidate, within: float) -> tuple[bool, float, int]:
+    """Those within the limits by reward, others by cost; of equals the later."""
+    return (c.cost > within, c.cost if c.cost > within else -c.reward, -c.update)
+
+
+# The test ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """A candidate's fresh episodes, with its noise and without; bounds: the upper bound of each
+    limit's cost in units of the limit (of 0: of the chance, in units of the allowed one)."""
+
+    candidate: Candidate
+    stochastic: list[Trajectory]
+    deterministic: list[Trajectory]
+    bounds: tuple[float, ...]
+
+    @property
+    def within(self) -> bool:
+        return max(self.bounds) <= 1
+
+
+def hand_out(
+    candidates: Sequence[Candidate],
+    every: Sequence[Channel],
+    roll: Roll,
+    first: int,
+    most: int,
+    noiseless: bool,
+) -> tuple[Tested, list[Tested]]:
+    """The first candidate whose bounds are within every limit, else the one with the lowest; and
+    all that were tested.
+
+    first, most: episodes of a test, doubled while it is undecided; noiseless: without noise, too.
+    """
+    tests: list[Tested] = []
+    for n, candidate in enumerate(candidates):
+        tests.append(tested(candidate, n, len(candidates), every, roll, first, most, noiseless))
+        if tests[-1].within:
+            return tests[-1], tests
+    return min(tests, key=lambda test: max(test.bounds)), tests
+
+
+def tested(
+    candidate: Candidate,
+    number: int,
+    of: int,
+    every: Sequence[Channel],
+    roll: Roll,
+    first: int,
+    most: int,
+    noiseless: bool,
+) -> Tested:
+    confidence = 1 - (1 - CONFIDENCE) / of
+    runs: dict[bool, list[Trajectory]] = {False: [], True: []}
+    batch = 0
+    while True:
+        count = max(first, len(runs[False]))
+        for quiet in (False, True) if noiseless else (False,):
+            runs[quiet] += roll(candidate.policy, 100 * number + batch, count, quiet)
+        sides = [side for side in runs.values() if side]
+        costs = [[episode_costs(channel, side) for channel in every] for side in sides]
+        bounds = tuple(
+            max(upper_bound(channel, side[k], confidence) for side in costs)
+            for k, channel in enumerate(every)
+        )
+        hopeless = any(
+            relative(channel, side[k]) > 1 for side in costs for k, channel in enumerate(every)
+        )
+        batch += 1
+        if max(bounds) <= 1 or hopeless or 2 * len(runs[False]) > most:
+            return Tested(candidate, runs[False], runs[True], bounds)
+
+
+def episode_costs(channel: Channel, runs: Sequence[Trajectory]) -> Array:
+    return np.array([float(channel.constraint.cost(t.features).sum()) for t in runs])
+
+
+def relative(channel: Channel, costs: Array) -> float:
+    """The mean of episodes' costs [n], in units of the limit, or of the allowed chance."""
+    if channel.zero:
+        return float((costs > 0).mean()) / ALLOWED_CHANCE
+    return float(costs.mean()) / channel.limit
+
+
+def upper_bound(channel: Channel, costs: Array, confidence: float) -> float:
+    """One-sided, of `relative`: exact (Clopper-Pearson) for a chance, Student's for a mean."""
+    n = len(costs)
+    if channel.zero:
+        hits = int((costs > 0).sum())
+        chance = 1.0 if hits == n else float(beta.ppf(confidence, hits + 1, n - hits))
+        return chance / ALLOWED_CHANCE
+    error = float(costs.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+    return float(costs.mean() + student.ppf(confidence, max(n - 1, 1)) * error) / channel.limit

@@ -1,0 +1,197 @@
+"""How a limit on a cost is kept: what an episode costs, and the multiplier that answers to it.
+
+Nothing here has a unit: costs are compared with their limit, by their ratio, and a multiplier
+weighs advantages that are divided by their own size. A limit of 0 is a case of its own, because no
+ratio to it exists: there the chance that an episode costs anything is held at a small target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.objects import Array, Constraint, Problem
+from ringfence.worlds.sim.rollouts import Chunk
+
+#: Of the multiplier: below the least it counts as 0, beyond the most the reward no longer counts.
+#: These bounds are the controller's anti-windup. A limit > 0 settles at 0.2 to 1.3.
+LEAST, MOST = 0.25, 5.0
+#: Of the multiplier's logarithm, per factor e of the cost above its target: at once; and in a whole
+#: training, so that a quarter of one is enough for all its range, but at least per update.
+GAIN_P, GAIN_I, LEAST_GAIN_I = 0.5, 12.0, 0.05
+#: So many updates ahead the cost's trend is looked at: waves of a cost that comes late.
+LEAD = 20.0
+#: How fast running means follow a rollout: of the cost, of its trend, of an episode's length.
+COST_SHARE, TREND_SHARE, LENGTH_SHARE = 0.2, 0.1, 0.1
+#: A cost this far below its target counts as so far below (a cost of 0 has no logarithm).
+FAR_BELOW = 0.1
+#: At a limit of 0: the chance of an episode that costs anything that training aims at, and the
+#: most that a policy which is handed out may have.
+AIMED_CHANCE, ALLOWED_CHANCE = 0.01, 0.05
+#: A limit of 0 is felt so many usual moves of `raw` before it is broken.
+CLEAR_STEPS = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """One cost with its limit on an episode's sum."""
+
+    constraint: Constraint
+    limit: float
+
+    @property
+    def zero(self) -> bool:
+        return self.limit <= 0
+
+
+def channels(problem: Problem) -> tuple[Channel, ...]:
+    """Each part of several limits at once has a limit and a multiplier of its own."""
+    parts: Sequence[Constraint] = getattr(problem.constraint, "parts", (problem.constraint,))
+    limits = problem.deltas or (problem.delta,) * len(parts)
+    return tuple(Channel(c, limit) for c, limit in zip(parts, limits, strict=True))
+
+
+# What an episode costs ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Per step of a rollout: reward; ends: episodes that ended; costs [k]; firsts [k]: episodes
+    that cost something for the first time."""
+
+    reward: float
+    ends: float
+    costs: tuple[float, ...]
+    firsts: tuple[float, ...]
+
+
+def step_costs(chunk: Chunk, every: Sequence[Channel]) -> Array:
+    """The cost of each step in each channel, [T, N, k]."""
+    phi = chunk.features.reshape(-1, chunk.features.shape[-1])
+    costs = [channel.constraint.cost(phi).reshape(chunk.rewards.shape) for channel in every]
+    return np.stack(costs, axis=-1)
+
+
+def first_costs(
+    costs: Array, ended: NDArray[np.bool_], spent: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which steps [T, N, k] are the first of their episode to cost anything.
+
+    ended [T, N]: an episode's last steps; spent [N, k]: did the episodes that are under way cost
+    anything before? Returned with the same after the rollout.
+    """
+    first = np.zeros(costs.shape, np.bool_)
+    for t in range(len(costs)):
+        first[t] = (costs[t] > 0) & ~spent
+        spent = (spent | first[t]) & ~ended[t][:, None]
+    return first, spent
+
+
+def rates_of(chunk: Chunk, costs: Array, first: NDArray[np.bool_]) -> Rates:
+    def means(values: NDArray[np.generic]) -> tuple[float, ...]:
+        return tuple(map(float, values.mean(axis=(0, 1))))
+
+    ends = float((chunk.terminated | chunk.truncated).mean())
+    return Rates(float(chunk.rewards.mean()), ends, means(costs), means(first))
+
+
+def mean_rates(several: Sequence[Rates]) -> Rates:
+    def mean(name: str) -> tuple[float, ...]:
+        return tuple(map(float, np.mean([getattr(r, name) for r in several], axis=0)))
+
+    reward, ends = (float(np.mean([getattr(r, n) for r in several])) for n in ("reward", "ends"))
+    return Rates(reward, ends, mean("costs"), mean("firsts"))
+
+
+def episode_length(ends: float, horizon: int) -> float:
+    """Steps of an episode, of which so many end per step."""
+    return min(float(horizon), 1.0 / ends) if ends > 0 else float(horizon)
+
+
+def relative_costs(rates: Rates, every: Sequence[Channel], horizon: int) -> tuple[float, ...]:
+    """An episode's cost in units of its limit; at a limit of 0 its chance to cost anything, in
+    units of the allowed one. [k]"""
+    length = episode_length(rates.ends, horizon)
+    return tuple(
+        length * first / ALLOWED_CHANCE if channel.zero else length * cost / channel.limit
+        for channel, cost, first in zip(every, rates.costs, rates.firsts, strict=True)
+    )
+
+
+# What the critic learns --------------------------------------------------------------------------
+
+
+def usual_move(raw: Array, ended: NDArray[np.bool_]) -> float:
+    """The root mean square of what raw [T, N] moves in one step that stays below 0."""
+    inside = (raw[:-1] < 0) & (raw[1:] < 0) & ~ended[:-1]
+    return float(np.sqrt(np.mean(np.square(np.diff(raw, axis=0)[inside])))) if inside.any() else 0.0
+
+
+def felt(cost: Array, raw: Array, move: float) -> Array:
+    """What the critic learns of a cost whose limit is 0, [T, N]: log(1 + max(0, raw / b + 1)), b a
+    few usual moves, so that the edge is felt before it is crossed. Where raw says nothing below
+    0, the cost itself."""
+    if move <= 0:
+        return cost
+    return np.log1p(np.maximum(0.0, raw / (CLEAR_STEPS * move) + 1.0))
+
+
+# The multiplier ----------------------------------------------------------------------------------
+
+#: A fresh training's target comes down from so many limits over its first share of updates.
+LOOSE, ANNEAL = 50.0, 0.3
+#: Until the first share of a training an episode's budget grows with its length, as a whole
+#: episode's would; from the second on it is the limit. Else an end that saves cost looks cheap.
+PER_STEP_UNTIL, PER_EPISODE_FROM = 0.5, 0.8
+
+
+def per_step_share(progress: float) -> float:
+    """How much of a limit is spread over an episode's steps, after that share of a training."""
+    left = (PER_EPISODE_FROM - progress) / (PER_EPISODE_FROM - PER_STEP_UNTIL)
+    return float(np.clip(left, 0.0, 1.0))
+
+
+def target(
+    channel: Channel, length: float, horizon: int, progress: float, fresh: bool, margin: float
+) -> float:
+    """What an episode of that length shall cost (at a limit of 0: the chance that it costs).
+
+    progress: the share of the training that is done; fresh: does it begin from nothing?
+    """
+    ahead = max(0.0, 1.0 - progress / ANNEAL) if fresh else 0.0
+    if channel.zero:
+        return float(AIMED_CHANCE ** (1.0 - ahead))
+    spread = 1.0 - per_step_share(progress) * (1.0 - length / horizon)
+    return float((1.0 - margin) * channel.limit * spread * LOOSE**ahead)
+
+
+@dataclass(frozen=True)
+class Multiplier:
+    """lam and the controller's memory. level: log lam without the proportional part; cost: the
+    running mean of the cost, None before the first; trend: of its logarithm, per update."""
+
+    lam: float = 0.0
+    level: float = float(np.log(LEAST))
+    cost: float | None = None
+    trend: float = 0.0
+
+
+def next_multiplier(m: Multiplier, J: float, target: float, updates: int) -> Multiplier:
+    """One step on an episode's cost J, or its chance, towards the target: a PI controller of log
+    lam on log(J / target), which looks LEAD updates ahead; updates: of the whole training."""
+    last = J if m.cost is None else m.cost
+    cost = last + COST_SHARE * (J - last)
+
+    def excess(value: float) -> float:
+        return float(np.log(max(value / target, FAR_BELOW))) if target > 0 else 0.0
+
+    trend = m.trend + TREND_SHARE * (excess(cost) - excess(last) - m.trend)
+    e = float(np.clip(np.clip(excess(cost), -1.0, 1.0) + LEAD * trend, -1.0, 1.0))
+    level = float(
+        np.clip(m.level + max(GAIN_I / updates, LEAST_GAIN_I) * e, np.log(LEAST), np.log(MOST))
+    )
+    lam = np.exp(level + GAIN_P * e) - np.exp(np.log(LEAST) - GAIN_P)
+    return replace(m, lam=float(max(0.0, lam)), level=level, cost=cost, trend=trend)
