@@ -153,6 +153,16 @@ def require_policy(single: Single, start: Start | None) -> None:
         )
 
 
+def over_limit(outcome: Mapping[str, Any], delta: float) -> list[str]:
+    """Of counted episodes: does their mean cost exceed the limit, by two standard errors?"""
+    if "cost_se" not in outcome or outcome["cost"] - 2 * outcome["cost_se"] <= delta:
+        return []
+    return [
+        f"the policy does not keep its limit: an episode costs {outcome['cost']:.4g} on average, "
+        f"{delta:.4g} are allowed; train it on (--steps)"
+    ]
+
+
 def read_arrays(path: Path, wanted: str) -> dict[str, Any] | None:
     """The arrays of that hash, or None where there are to be none."""
     if not wanted:
@@ -220,7 +230,8 @@ class _Solve:
         solution, more = self.solve(problem)
         self.refuse_impossible(solution)
         episodes = self.count(problem, solution)
-        summary = {**self.about(), **self.outcome(solution, episodes), **more}
+        outcome = self.outcome(solution, episodes)
+        summary = {**self.about(), **outcome, "doubts": over_limit(outcome, p.delta), **more}
         self.store(solution, episodes)
         self.clock.write()
         write_json(self.out / "summary.json", summary)
@@ -257,6 +268,8 @@ class _Solve:
             "update": result.handed_out,
             "stochastic": self.figures(result.stochastic),
             "deterministic": self.figures(result.deterministic),
+            "kept": result.within,
+            "doubts": result.doubts(problem),
         }
 
     def report(self, record: dict[str, Any]) -> None:

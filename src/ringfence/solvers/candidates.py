@@ -189,3 +189,39 @@ def upper_bound(channel: Channel, costs: Array, confidence: float) -> float:
         return chance / ALLOWED_CHANCE
     error = float(costs.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
     return float(costs.mean() + student.ppf(confidence, max(n - 1, 1)) * error) / channel.limit
+
+
+# What is said of it ------------------------------------------------------------------------------
+
+
+def doubts(test: Tested, every: Sequence[Channel], strained: bool) -> list[str]:
+    """Of the policy that is handed out: which limits it was not seen to keep, and by how much.
+
+    strained: did the multiplier stand at its highest to the end?
+    """
+    sides = [side for side in (test.stochastic, test.deterministic) if side]
+    found = []
+    for channel, bound in zip(every, test.bounds, strict=True):
+        if bound <= 1:
+            continue
+        worst = max((episode_costs(channel, side) for side in sides), key=np.mean)
+        n, what = len(worst), channel.constraint.describe()
+        if channel.zero:
+            found.append(
+                f"the limit of 0 on {what} is not kept: {int((worst > 0).sum())} of {n} fresh "
+                f"episodes cost something, so up to {bound * ALLOWED_CHANCE:.1%} of all may; "
+                f"{ALLOWED_CHANCE:.0%} count as kept"
+            )
+        else:
+            found.append(
+                f"the limit of {channel.limit:.4g} on {what} is not kept: {n} fresh episodes cost "
+                f"{worst.mean():.4g} on average, and all may cost up to {bound * channel.limit:.4g}"
+            )
+    if found:
+        found[-1] += (
+            ". Nothing but this limit counted to the end of the training, so perhaps no policy "
+            "keeps it: allow more"
+            if strained
+            else ". What helps: more steps (--steps)"
+        )
+    return found

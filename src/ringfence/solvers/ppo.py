@@ -33,11 +33,20 @@ from numpy.typing import NDArray
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Problem, Solution, Start, Trajectory, behaviour_of
 from ringfence.solvers import networks
-from ringfence.solvers.candidates import Candidate, Candidates, Tested, hand_out, rank, seen
+from ringfence.solvers.candidates import (
+    Candidate,
+    Candidates,
+    Tested,
+    doubts,
+    hand_out,
+    rank,
+    seen,
+)
 from ringfence.solvers.checkpoints import Checkpoint
 from ringfence.solvers.collecting import checked, evaluate, no_augmentation, prepare, seen_of
 from ringfence.solvers.limits import (
     LENGTH_SHARE,
+    MOST,
     Channel,
     Multiplier,
     Rates,
@@ -550,6 +559,13 @@ class Result:
     def within(self) -> bool:
         """Was the policy seen to keep its limits, by an upper bound?"""
         return any(test.within for test in self.tests)
+
+    def doubts(self, problem: Problem) -> list[str]:
+        """Which limits it was not seen to keep, in words."""
+        late = self.records[-max(1, len(self.records) // 4) :]
+        strained = all(record.lam >= MOST for record in late)
+        chosen = next(t for t in self.tests if t.candidate.update == self.handed_out)
+        return doubts(chosen, channels(problem), strained)
 
 
 @dataclass(frozen=True)
