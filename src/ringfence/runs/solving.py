@@ -18,7 +18,7 @@ of its own, so it is counted against what the demonstrators' episodes cost by it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
