@@ -26,6 +26,8 @@ GAIN_P, GAIN_I, LEAST_GAIN_I = 0.5, 12.0, 0.05
 LEAD = 20.0
 #: How fast running means follow a rollout: of the cost, of its trend, of an episode's length.
 COST_SHARE, TREND_SHARE, LENGTH_SHARE = 0.2, 0.1, 0.1
+#: How far the share of falls follows one episode that ended by itself.
+FALL_SHARE = 0.01
 #: A cost this far below its target counts as so far below (a cost of 0 has no logarithm).
 FAR_BELOW = 0.1
 #: At a limit of 0: the chance of an episode that costs anything that training aims at, and the
@@ -121,6 +123,22 @@ def relative_costs(rates: Rates, every: Sequence[Channel], horizon: int) -> tupl
     )
 
 
+def losses_at_ends(rewards: Array, terminated: NDArray[np.bool_], worth: float) -> tuple[int, int]:
+    """How many of the episodes that ended by themselves lost by it, and how many there are.
+
+    A step is worth so much reward to come, on average. Whoever gets less than that from the last
+    step has fallen; who gets more has arrived, or is rid of something. rewards, terminated [T, N].
+    """
+    last = rewards[terminated]
+    return int((last < worth).sum()), len(last)
+
+
+def budget_share(falls: float, length: float, horizon: int) -> float:
+    """Of a limit, what an episode of that length may use, where so many ends are falls: a fall
+    must not save cost, so the budget of those who fall is spread over the whole horizon."""
+    return 1.0 - falls * (1.0 - length / horizon)
+
+
 # What the critic learns --------------------------------------------------------------------------
 
 
@@ -143,29 +161,18 @@ def felt(cost: Array, raw: Array, move: float) -> Array:
 
 #: A fresh training's target comes down from so many limits over its first share of updates.
 LOOSE, ANNEAL = 50.0, 0.3
-#: Until the first share of a training an episode's budget grows with its length, as a whole
-#: episode's would; from the second on it is the limit. Else an end that saves cost looks cheap.
-PER_STEP_UNTIL, PER_EPISODE_FROM = 0.5, 0.8
 
 
-def per_step_share(progress: float) -> float:
-    """How much of a limit is spread over an episode's steps, after that share of a training."""
-    left = (PER_EPISODE_FROM - progress) / (PER_EPISODE_FROM - PER_STEP_UNTIL)
-    return float(np.clip(left, 0.0, 1.0))
+def target(channel: Channel, share: float, progress: float, fresh: bool, margin: float) -> float:
+    """What an episode shall cost (at a limit of 0: the chance that it costs anything).
 
-
-def target(
-    channel: Channel, length: float, horizon: int, progress: float, fresh: bool, margin: float
-) -> float:
-    """What an episode of that length shall cost (at a limit of 0: the chance that it costs).
-
-    progress: the share of the training that is done; fresh: does it begin from nothing?
+    share: of the limit that such an episode has (`budget_share`); progress: the share of the
+    training that is done; fresh: does it begin from nothing?
     """
     ahead = max(0.0, 1.0 - progress / ANNEAL) if fresh else 0.0
     if channel.zero:
         return float(AIMED_CHANCE ** (1.0 - ahead))
-    spread = 1.0 - per_step_share(progress) * (1.0 - length / horizon)
-    return float((1.0 - margin) * channel.limit * spread * LOOSE**ahead)
+    return float((1.0 - margin) * channel.limit * share * LOOSE**ahead)
 
 
 @dataclass(frozen=True)

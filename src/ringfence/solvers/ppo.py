@@ -45,17 +45,19 @@ from ringfence.solvers.candidates import (
 from ringfence.solvers.checkpoints import Checkpoint
 from ringfence.solvers.collecting import checked, evaluate, no_augmentation, prepare, seen_of
 from ringfence.solvers.limits import (
+    FALL_SHARE,
     LENGTH_SHARE,
     MOST,
     Channel,
     Multiplier,
     Rates,
+    budget_share,
     channels,
     episode_length,
     felt,
     first_costs,
+    losses_at_ends,
     next_multiplier,
-    per_step_share,
     rates_of,
     step_costs,
     target,
@@ -197,8 +199,9 @@ def estimates(
     lam: jax.Array,
     discount: float,
     gae: float,
-) -> tuple[dict[str, Rows], Params, Units]:
-    """What actor and critic learn from, row by row [T * N, ...], and the critic in new units.
+) -> tuple[dict[str, Rows], Params, Units, jax.Array]:
+    """What actor and critic learn from, row by row [T * N, ...], the critic in new units, and how
+    much reward a step is worth on average, with what is to come.
 
     data as from `prepare`, with signals [T, N, 1 + k]; lam [k].
     """
@@ -229,7 +232,7 @@ def estimates(
     for_actor = {"x": x, "A": flat(mixed), **acted}
     for_critic = {"x": x, "targets": flat(divided(targets - new[0], new[1]))}
     rows = {"actor": for_actor, "critic": for_critic}
-    return rows, same_values(critic, scale, new), Units(new, size)
+    return rows, same_values(critic, scale, new), Units(new, size), targets[..., 0].mean()
 
 
 def actor_loss(
@@ -267,7 +270,8 @@ class Learner:
 
     rate: what the KL divergence leaves of the actor's learning rate; moves [k]: what raw usually
     moves in a step; spent [N, k]: did the episode under way cost anything; ends: of episodes per
-    step; choices: the values of each discrete action.
+    step; falls: the share of those that ended by themselves which lost by it; choices: the values
+    of each discrete action.
     """
 
     params: Params
@@ -278,6 +282,7 @@ class Learner:
     moves: tuple[float, ...]
     spent: NDArray[np.bool_]
     ends: float
+    falls: float = 1.0
     choices: tuple[int, ...] = ()
     rate: float = 1.0
     candidates: Candidates = field(default_factory=Candidates)
@@ -339,9 +344,9 @@ def learn(
         raise SolverFailed(
             f"the multiplier is {lam.max()} at environment step {done * config.rollout}"
         )
-    signals, moves = felt_costs(learner, chunk, costs, every, done / config.updates, task.horizon)
+    signals, moves = felt_costs(learner, chunk, costs, every, task.horizon)
     share = np.float32(max(1 / (done + 1), UNITS_SHARE))
-    rows, critic, units = estimates(
+    rows, critic, units, worth = estimates(
         learner.params["critic"], learner.units, share,
         prepare(chunk, signals, acted, task.horizon), lam, config.discount, config.gae,
     )  # fmt: skip
@@ -351,10 +356,13 @@ def learn(
     statistics = learner.statistics.add(chunk.inputs)
     if problem.start is not None:  # a given policy acts the same while the statistics move
         params = {k: same_outputs(v, learner.statistics, statistics) for k, v in params.items()}
+    lost, ended = losses_at_ends(chunk.rewards, chunk.terminated, float(worth))
+    kept = (1 - FALL_SHARE) ** ended
+    falls = kept * learner.falls + (1 - kept) * (lost / ended if ended else 0.0)
     following = Learner(
         params, {k: d.opt_state for k, d in both.items()}, units, statistics, multipliers, moves,
-        spent, ends, learner.choices, next_rate(learner.rate, kl, config.kl), learner.candidates,
-        done + 1,
+        spent, ends, falls, learner.choices, next_rate(learner.rate, kl, config.kl),
+        learner.candidates, done + 1,
     )  # fmt: skip
     candidates = learner.candidates.add(
         rates, following.policy, done + 1, config.window, every, task.horizon, 1 - config.margin / 3
@@ -386,12 +394,13 @@ def controlled(
         return tuple(replace(m, lam=config.fixed_lam) for m in learner.multipliers)
     horizon = cast(ContinuousTask, problem.task).horizon
     fresh, progress = is_fresh(problem), learner.updates / config.updates
+    share = budget_share(learner.falls, length, horizon)
     pairs = zip(channels(problem), learner.multipliers, rates.costs, rates.firsts, strict=True)
     return tuple(
         next_multiplier(
             m,
             length * (first if channel.zero else cost),
-            target(channel, length, horizon, progress, fresh, config.margin),
+            target(channel, share, progress, fresh, config.margin),
             config.updates,
         )
         for channel, m, cost, first in pairs
@@ -403,16 +412,15 @@ def felt_costs(
     chunk: Chunk,
     costs: NDArray[np.float64],
     every: Sequence[Channel],
-    progress: float,
     horizon: int,
 ) -> tuple[NDArray[np.float64], tuple[float, ...]]:
     """What the critic learns of the costs [T, N, k], and raw's usual moves [k]."""
-    ended, share = chunk.terminated | chunk.truncated, per_step_share(progress)
+    ended = chunk.terminated | chunk.truncated
     phi, signals, moves = chunk.features, costs.copy(), list(learner.moves)
     for k, channel in enumerate(every):
         if not channel.zero:
-            # What a step may cost is credited to it: an end earns nothing.
-            signals[..., k] -= share * channel.limit / horizon
+            # What a step may cost is credited to it: to fall earns nothing.
+            signals[..., k] -= learner.falls * channel.limit / horizon
             continue
         raw = channel.constraint.raw(phi.reshape(-1, phi.shape[-1])).reshape(ended.shape)
         move = usual_move(raw, ended)
@@ -514,7 +522,7 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     return Learner(
         params, opt_state, units, Statistics.begin(start, inputs),
         multipliers if len(multipliers) == k else (Multiplier(),) * k,
-        (0.0,) * k, np.zeros((config.copies, k), np.bool_), 1 / task.horizon, choices_of(task),
+        (0.0,) * k, np.zeros((config.copies, k), np.bool_), 1 / task.horizon, 1.0, choices_of(task),
         1.0 if is_fresh(problem) else GIVEN_RATE,
     )  # fmt: skip
 

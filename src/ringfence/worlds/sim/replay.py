@@ -52,14 +52,14 @@ def _run(task: GymTask, env: Any, seed: int, actions: Array) -> Replay:
     # copies: an environment may write its next observation into the same array
     after = np.array(env.reset(seed=seed)[0], np.float64)
     seen, rewards, features, terminated = [after], [], [], False
-    for action in actions.astype(env.action_space.dtype):
+    for action, given in zip(actions, task.given(actions), strict=True):
         before = after
-        raw, reward, terminated, truncated, info = env.step(action)
+        raw, reward, terminated, truncated, info = env.step(given)
         after = np.array(raw, np.float64)
         seen.append(after)
         if task.reward is not None:
-            given = (x[None].astype(np.float64) for x in (before, action, after))
-            reward = np.asarray(task.reward(*given), np.float64).reshape(1)[0]
+            step = (x[None].astype(np.float64) for x in (before, action, after))
+            reward = np.asarray(task.reward(*step), np.float64).reshape(1)[0]
         rewards.append(float(reward))
         features.append(reader.one(before, action, after, info)[0])
         if not (np.isfinite(after).all() and np.isfinite(reward)):
