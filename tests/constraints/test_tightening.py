@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringfence.constraints.activated import Activated
 from ringfence.constraints.linear import parse_inequality
 from ringfence.constraints.tightening import tightened
 from ringfence.constraints.written import parse_constraint
@@ -44,3 +45,9 @@ def test_an_absolute_value_and_a_limit_under_a_condition_move_alike() -> None:
         ("x <= 2 while y <= 1", "x <= 1.5 m while y <= 1 m"),
     ):
         assert tightened(parse_constraint(text, XY), 0.5).describe() == kept
+
+
+def test_what_counts_steps_counts_them_from_the_clearance_on() -> None:
+    c = tightened(Activated(parse_inequality("x <= 2", XY), "steps"), 0.5)
+    assert c.describe() == "x <= 1.5 m, each step beyond it costs 1"
+    assert c.cost([[1.6, 0.0], [1.5, 0.0]]).tolist() == [1.0, 0.0]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.constraints.absolute import AbsoluteConstraint, Lift
+from ringfence.constraints.activated import Activated
 from ringfence.constraints.cell_grid import CellConstraint, Grid
 from ringfence.constraints.conditional import ConditionalConstraint
 from ringfence.constraints.conjunction import Conjunction
@@ -57,6 +58,10 @@ def taken_apart(c: Constraint) -> tuple[str, Arrays, Words]:
     if isinstance(c, ConditionalConstraint):
         formula = f"raw = limit's where condition's <= 0, else at most 0; {LOG}"
         return "conditional", *_composed(formula, {"limit": c.limit, "condition": c.condition})
+    if isinstance(c, Activated):
+        count = "1 where raw > 0" if c.activation == "steps" else "max(0, raw)"
+        arrays, words = _composed(f"raw = the part's; cost = {count}", {"of": c.c})
+        return "activated", arrays, words | {"activation": c.activation}
     if isinstance(c, Conjunction):
         formula = "raw = the largest of the parts'; cost = the sum of the parts'"
         parts = {f"part{n}": part for n, part in enumerate(c.parts)}
@@ -131,6 +136,9 @@ def build(document: Mapping[str, Any], features: tuple[Feature, ...], arrays: Ar
         ):
             raise ValueError("a conditional has a limit and a condition, both inequalities")
         return ConditionalConstraint(**found)
+    if kind == "activated":
+        (part,) = _parts(document, features, arrays, fewest=1).values()
+        return Activated(part, document["activation"])
     if kind == "table":
         _expect(arrays, {"values": np.float64})
         return TableConstraint(features, arrays["values"])
@@ -164,7 +172,7 @@ def build(document: Mapping[str, Any], features: tuple[Feature, ...], arrays: Ar
         return MLPConstraint(features, arrays["mean"], arrays["scale"], weights, biases, offset)
     raise InvalidInput(
         f"unknown kind of constraint {kind!r:.60}; this version knows table, cells, linear, "
-        "absolute, conditional, conjunction, region and mlp"
+        "absolute, conditional, conjunction, activated, region and mlp"
     )
 
 
@@ -201,17 +209,17 @@ def _build_linear(
 
 
 def _parts(
-    document: Mapping[str, Any], features: tuple[Feature, ...], arrays: Arrays
+    document: Mapping[str, Any], features: tuple[Feature, ...], arrays: Arrays, fewest: int = 2
 ) -> dict[str, Constraint]:
     """The parts by name, each from its own arrays; a part of a part is no conjunction."""
     said = dict(document["parts"])
-    if not 2 <= len(said) <= MOST_PARTS:
-        raise ValueError(f"{len(said)} parts, not 2 to {MOST_PARTS}")
+    if not fewest <= len(said) <= MOST_PARTS:
+        raise ValueError(f"{len(said)} parts, not {fewest} to {MOST_PARTS}")
     taken, parts = 0, {}
     for name, words in said.items():
         own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(f"{name}.")}
         if words["kind"] in ("conjunction", document["kind"]):
-            raise ValueError(f"a {words['kind']!r:.60} inside a {document['kind']}")
+            raise ValueError(f"{words['kind']!r:.60} inside {document['kind']!r}")
         parts[name] = build(words, features, own)
         taken += len(own)
     if taken != len(arrays):

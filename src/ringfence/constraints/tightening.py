@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ringfence.constraints.absolute import AbsoluteConstraint
+from ringfence.constraints.activated import Activated
 from ringfence.constraints.conditional import ConditionalConstraint, Limit
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.errors import InvalidInput
@@ -20,6 +21,8 @@ def tightened(c: Constraint, clearance: float) -> Constraint:
         raise InvalidInput(f"the clearance must be at least 0 and finite, got {clearance}")
     if not clearance:
         return c
+    if isinstance(c, Activated):
+        return replace(c, c=tightened(c.c, clearance))
     if isinstance(c, ConditionalConstraint):
         return replace(c, limit=_moved(c.limit, clearance))
     if isinstance(c, LinearConstraint | AbsoluteConstraint):
