@@ -438,6 +438,7 @@ def reproduce(options: Namespace) -> None:
     experiments.run(
         options.experiment,
         seeds=options.seeds,
+        numbers=options.seed,
         only=tuple(options.only),
         variants=tuple(options.variant),
         settings=tuple(options.set),

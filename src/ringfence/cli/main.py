@@ -353,6 +353,8 @@ def _reproduce_and_bench(sub: Any) -> None:
         "experiment", nargs="?", help="its name, or a TOML file of your own (default: list them)"
     )
     one.add_argument("--seeds", type=int, help="how many (default: as the experiment says)")
+    words = "only this seed of them (repeatable)"
+    one.add_argument("--seed", type=int, action="append", default=[], help=words)
     one.add_argument("--variant", action="append", default=[], help="only this one (repeatable)")
     one.add_argument("--only", action="append", default=[], help="only this part (repeatable)")
     _set(one)

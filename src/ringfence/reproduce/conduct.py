@@ -17,6 +17,7 @@ from ringfence.reproduce import experiment as experiments
 from ringfence.reproduce.analyses import figure_of, play_of
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.pages import write_page
+from ringfence.reproduce.side_by_side import SINGLE_TRAININGS, play_apart
 from ringfence.reproduce.study import (
     TIMES,
     Say,
@@ -32,6 +33,7 @@ def run(
     name_or_path: str,
     *,
     seeds: int | None = None,
+    numbers: Sequence[int] = (),
     only: tuple[str, ...] = (),
     variants: tuple[str, ...] = (),
     settings: Sequence[str] = (),
@@ -42,8 +44,9 @@ def run(
 ) -> Path:
     """Play what was not played yet, and write everything to `out`, which is returned.
 
-    seeds: how many, instead of what the file says; variants: which, with * for any; only: these
-    parts of them; settings: "table.key=value", which make new variants of those that are played.
+    seeds: how many, instead of what the file says; numbers: of them, these alone; variants: which,
+    with * for any; only: these parts of them; settings: "table.key=value", which make new variants
+    of those that are played; workers: trainings on their own run so many at once.
     """
     if workers < 1:
         raise InvalidInput(f"--workers must be at least 1, got {workers}")
@@ -54,11 +57,13 @@ def run(
         refuse_other_results(variant, place / variant.name)
     study = Study(experiment, tuple(chosen), place, say, workers, seeds)
     command = command or f"ringfence reproduce {name_or_path}"
-    for variant in chosen:
-        for seed in range(variant.seeds):
-            say(f"{experiment.name}/{variant.name}, seed {seed}")
-            one(study, variant, seed, command)
-            write_variant(study, variant, command)
+    plays = [(v, n) for v in chosen for n in v.numbers if not numbers or n in numbers]
+    if workers > 1 and experiment.file.kind in SINGLE_TRAININGS:
+        play_apart(study, name_or_path, settings, plays)
+    for variant, seed in plays:
+        say(f"{experiment.name}/{variant.name}, seed {seed}")
+        one(study, variant, seed, command)
+        write_variant(study, variant, command)
     write_experiment(study, command)
     say(f"saved to {place}")
     return place

@@ -3,6 +3,7 @@
     about = "one line for the list of experiments"
     kind = "game"                 # what a variant is for each seed; left out: nothing is played
     seeds = 3
+    first_seed = 100              # 0 if left out
     default = ["plain"]           # the variants that are played where none is named (else all)
 
     [base]                        # tables of a run's config.toml, for all variants
@@ -10,6 +11,8 @@
 
     [experts.slow]                # trainings that demonstrate, of the form of variants
     [variants.plain]
+    [variants.many]               # many-0.1 and many-0.2
+    over = { "solver.margin" = [0.1, 0.2] }
     [variants.other]
     like = "plain"                # or "experiment/variant", of the experiments that are built in
     reason = "what was measured"
@@ -38,7 +41,7 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
@@ -80,10 +83,14 @@ class Making:
 class Training:
     """constraint: an inequality or "none"; after: the training that it goes on from; starts: that
     at whose states episodes begin; policy: "standing still", which is not trained; judged_under:
-    constraints that it does not know."""
+    constraints that it does not know; activation: what is counted of the constraint, where it is
+    not its own cost; share_of: the training of whose cost delta is this share."""
 
     constraint: str = ""
+    activation: Literal["", "steps", "amount"] = ""
     delta: float = 0.0
+    share_of: str = ""
+    share: float = 0.0
     after: str = ""
     policy: str = ""
     starts: str = ""
@@ -105,6 +112,8 @@ class Entry:
     reason: str = ""
     seeds: int | None = None
     part: str = ""
+    over: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    reference: dict[str, float | str] = field(default_factory=dict)
     world: Settings = field(default_factory=dict)
     demos: Settings = field(default_factory=dict)
     game: Settings = field(default_factory=dict)
@@ -150,6 +159,7 @@ class File:
     text: str = ""
     kind: Annotated[str, AfterValidator(one_of({"": "", **analyses.PLAYS}))] = ""
     seeds: int = 1
+    first_seed: int = 0
     default: tuple[str, ...] = ()
     shown_like: str = ""
     columns: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
@@ -163,13 +173,23 @@ class File:
 
 @dataclass(frozen=True)
 class Variant:
-    """What is played for each seed: tables of settings, with what the base and `like` say."""
+    """What is played for each seed: tables of settings, with what the base and `like` say.
+
+    reference: what others reached, for its table.
+    """
 
     name: str
     settings: Settings
     seeds: int
     reason: str = ""
     part: str = ""
+    first_seed: int = 0
+    reference: Mapping[str, float | str] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> range:
+        """Its seeds."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     def get(self, table: str) -> Settings:
         return dict(self.settings.get(table, {}))
@@ -224,7 +244,7 @@ def parse(where: str, name: str, content: bytes, folder: Path) -> Experiment:
     file = build(where, document, File)
     resolver = Resolver(document, file)
     found = {
-        group: {v: resolver.variant(group, v) for v in document.get(group, {})}
+        group: {v.name: v for name in document.get(group, {}) for v in resolver.each(group, name)}
         for group in ("variants", "experts")
     }
     wrong = [*resolver.wrong]
@@ -262,6 +282,15 @@ class Resolver:
     def __init__(self, document: Mapping[str, Any], file: File) -> None:
         self.document, self.file, self.wrong = document, file, list[str]()
 
+    def each(self, group: str, name: str) -> list[Variant]:
+        """The variant, or one for each value that it goes over."""
+        variant, over = self.variant(group, name), self.document[group][name].get("over", {})
+        return [
+            replace(changed(variant, [f"{path}={value}"]), name=f"{name}-{value}", reason="")
+            for path, values in over.items()
+            for value in values
+        ] or [variant]
+
     def variant(self, group: str, name: str, after: tuple[str, ...] = ()) -> Variant:
         own, base = self.document[group][name], self.document.get("base", {})
         seeds, settings = self.file.seeds, tables_of(base)
@@ -273,7 +302,9 @@ class Resolver:
             settings = like.settings if here else merged(like.settings, settings)
             seeds = like.seeds if here else seeds
         settings, reason = merged(settings, tables_of(own)), own.get("reason", "")
-        return Variant(name, settings, own.get("seeds", seeds), reason, own.get("part", name))
+        part, first = own.get("part", name), self.file.first_seed
+        seeds, reference = own.get("seeds", seeds), own.get("reference", {})
+        return Variant(name, settings, seeds, reason, part, first, reference)
 
     def like(self, text: str, group: str, after: tuple[str, ...]) -> Variant:
         experiment, _, variant = text.rpartition("/")

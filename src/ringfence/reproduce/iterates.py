@@ -97,7 +97,7 @@ def played(summaries: Mapping[int, Summary]) -> list[Summary]:
 def each_seed(study: Study, variant: Variant) -> dict[int, Summary | None]:
     """Every seed that is wanted or there."""
     found = study.summaries(variant)
-    return {seed: found.get(seed) for seed in sorted({*range(variant.seeds), *found})}
+    return {seed: found.get(seed) for seed in sorted({*variant.numbers, *found})}
 
 
 # Tables ----------------------------------------------------------------------------------------

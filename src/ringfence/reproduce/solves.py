@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ringfence.constraints.activated import Activated
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.deploy.policies import load_policy
 from ringfence.disk import read_json
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Trajectory
+from ringfence.objects import Array, Constraint, Trajectory
 from ringfence.reproduce import experiment as experiments
 from ringfence.reproduce.experiment import Experiment, Settings, Variant
 from ringfence.reproduce.study import Say, Study, Summary, place, telling
@@ -73,10 +74,10 @@ def referred(experiment: Experiment, name: str) -> tuple[Experiment, Variant]:
 def document(experiment: Experiment, variant: Variant, seed: int) -> Settings:
     """All that determines a training."""
     training, where = variant.get("training"), f"{experiment.name}/{variant.name}"
-    found = {
+    found: Settings = {
         "world": asdict(tagged(where, "world", variant.get("world"))),
         "solver": asdict(tagged(where, "solver", {"kind": LEARNER, **variant.get("solver")})),
-        **{key: training[key] for key in ("constraint", "delta")},
+        **{key: training[key] for key in ("constraint", "activation", "delta") if key in training},
         "seed": seed,
     }
     if "after" in training:
@@ -117,8 +118,15 @@ def create(run: Path, experiment: Experiment, variant: Variant, seed: int, say: 
         problem.ProblemTable(float(training["delta"]), episodes=EPISODES),
         tagged(where, "solver", {"kind": LEARNER, **variant.get("solver")}),
     )
-    c, _ = problem.read_constraint(training["constraint"], world_of(variant))
+    c = constraint_of(training["constraint"], training, world_of(variant))
     solving.create(run, asked, c, start=start, states=states)
+
+
+def constraint_of(text: str, training: Mapping[str, Any], world: World) -> Constraint:
+    """A constraint in words, counted as the training says."""
+    c, _ = problem.read_constraint(text, world)
+    counted: Any = training.get("activation")
+    return Activated(c, counted) if counted and text != UNCONSTRAINED else c
 
 
 def world_of(variant: Variant) -> World:
