@@ -663,7 +663,9 @@ def handed_out(
     every, horizon = channels(problem), cast(ContinuousTask, problem.task).horizon
     held = learner.candidates
     last = Candidate(learner.policy(), learner.updates, *seen(held.recent, every, horizon))
-    order = sorted((*held.best, last), key=lambda c: rank(c, 1 - config.margin / 3))
+    # Under a multiplier that nothing controls, the last policy is what it leads to.
+    earlier = held.best if config.fixed_lam is None else ()
+    order = sorted((*earlier, last), key=lambda c: rank(c, 1 - config.margin / 3))
 
     def roll(policy: Any, batch: int, count: int, noiseless: bool) -> list[Trajectory]:
         path = (*problem.seed, EVALUATE, int(noiseless), batch)
