@@ -5,6 +5,7 @@ player picks the constraint that best separates what the learners did from what 
 
     ICL      one task,   delta = J(pi_E, c_i) + a buffer that is annealed to 0
     MT-ICL   K tasks,    delta = 0, constraints from F~_c = {c : J(pi_E^k, c) <= 0 for all k}
+                         (or the budget that experts are said to have, in the place of both 0s)
 
 The game doesn't know which solver, world or constraint class it is played with, it stores and
 prints nothing, and no truth ever reaches it.
@@ -31,8 +32,9 @@ class Rules:
     """How long a game lasts, and which limit the learners get.
 
     iterations: N at most; epsilon: the game ends early when no constraint of the class has a
-    payoff per step above it; multi_task: delta = 0 (Algorithm 3) instead of the expert's cost
-    plus max(0, buffer - anneal * (i - 1)) (Algorithm 2); weighted: the constraint player sees
+    payoff per step above it; multi_task: delta = the budget that experts are said to have, 0 if
+    none is (Algorithm 3), instead of the expert's cost plus max(0, buffer - anneal * (i - 1))
+    (Algorithm 2); weighted: the constraint player sees
     each learner's data weighted by its multiplier lam_i^k instead of equally.
     """
 
@@ -42,6 +44,7 @@ class Rules:
     buffer: float = 0.0
     anneal: float = 0.0
     weighted: bool = False
+    budget: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +116,7 @@ def limits_of(rules: Rules, i: int, pi_E: Behaviour, c: Constraint) -> tuple[flo
     several limits at once; delta is their sum."""
     parts: Sequence[Constraint] = getattr(c, "parts", (c,))
     if rules.multi_task:
-        return (0.0,) * len(parts)
+        return (rules.budget,) * len(parts)
     buffer = max(0.0, rules.buffer - rules.anneal * (i - 1))
     return tuple(J(pi_E, part) + buffer for part in parts)
 

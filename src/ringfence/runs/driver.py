@@ -111,6 +111,7 @@ def rules(config: Config) -> Rules:
         game.buffer,
         game.anneal,
         weighted=getattr(config.player, "weighted", False),
+        budget=getattr(config.player, "expert_budget", 0.0),
     )
 
 

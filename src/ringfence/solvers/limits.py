@@ -21,7 +21,7 @@ from ringfence.worlds.sim.rollouts import Chunk
 LEAST, MOST = 0.25, 5.0
 #: Of the multiplier's logarithm, per factor e of the cost above its target: at once; and in a whole
 #: training, so that a quarter of one is enough for all its range, but at least per update.
-GAIN_P, GAIN_I, LEAST_GAIN_I = 0.5, 12.0, 0.05
+GAIN_P, GAIN_I, LEAST_GAIN_I = 0.2, 12.0, 0.05
 #: So many updates ahead the cost's trend is looked at: waves of a cost that comes late.
 LEAD = 20.0
 #: How fast running means follow a rollout: of the cost, of its trend, of an episode's length.
@@ -197,8 +197,9 @@ def next_multiplier(m: Multiplier, J: float, target: float, updates: int) -> Mul
 
     trend = m.trend + TREND_SHARE * (excess(cost) - excess(last) - m.trend)
     e = float(np.clip(np.clip(excess(cost), -1.0, 1.0) + LEAD * trend, -1.0, 1.0))
-    level = float(
-        np.clip(m.level + max(GAIN_I / updates, LEAST_GAIN_I) * e, np.log(LEAST), np.log(MOST))
-    )
+    # Where cost weighs more than reward already, more of it comes by steps of one size, not by
+    # factors: a policy that is slow to answer must not be pushed until it stands still.
+    gain = max(GAIN_I / updates, LEAST_GAIN_I) / max(1.0, np.exp(m.level) if e > 0 else 1.0)
+    level = float(np.clip(m.level + gain * e, np.log(LEAST), np.log(MOST)))
     lam = np.exp(level + GAIN_P * e) - np.exp(np.log(LEAST) - GAIN_P)
     return replace(m, lam=float(max(0.0, lam)), level=level, cost=cost, trend=trend)
