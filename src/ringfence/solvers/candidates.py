@@ -105,16 +105,23 @@ def rank(c: Candidate, within: float) -> tuple[bool, float, int]:
 @dataclass(frozen=True, eq=False)
 class Tested:
     """A candidate's fresh episodes, with its noise and without; bounds: the upper bound of each
-    limit's cost in units of the limit (of 0: of the chance, in units of the allowed one)."""
+    limit's cost in units of the limit (of 0: of the chance, in units of the allowed one); mean: the
+    worst of their means, in the same units."""
 
     candidate: Candidate
     stochastic: list[Trajectory]
     deterministic: list[Trajectory]
     bounds: tuple[float, ...]
+    mean: float = 0.0
 
     @property
     def within(self) -> bool:
         return max(self.bounds) <= 1
+
+    @property
+    def open(self) -> bool:
+        """Might more episodes show that it is within?"""
+        return not self.within and self.mean <= 1
 
 
 def hand_out(
@@ -123,50 +130,50 @@ def hand_out(
     roll: Roll,
     first: int,
     most: int,
+    steps: int,
     noiseless: bool,
 ) -> tuple[Tested, list[Tested]]:
     """The first candidate whose bounds are within every limit, else the one with the lowest; and
     all that were tested.
 
-    first, most: episodes of a test, doubled while it is undecided; noiseless: without noise, too.
+    first, most: episodes of a test, doubled while it is undecided; steps: that all tests together
+    may take; noiseless: without noise, too.
     """
+    confidence = 1 - (1 - CONFIDENCE) / len(candidates)
     tests: list[Tested] = []
-    for n, candidate in enumerate(candidates):
-        tests.append(tested(candidate, n, len(candidates), every, roll, first, most, noiseless))
-        if tests[-1].within:
-            return tests[-1], tests
+    for number, candidate in enumerate(candidates):
+        if tests and steps <= 0:
+            break
+        test, batch = Tested(candidate, [], [], ()), 0
+        while not test.bounds or (test.open and 2 * len(test.stochastic) <= most and steps > 0):
+            count = max(first, len(test.stochastic))
+            sides = [test.stochastic, test.deterministic]
+            for quiet in (0, 1) if noiseless else (0,):
+                sides[quiet] = sides[quiet] + roll(
+                    candidate.policy, 100 * number + batch, count, bool(quiet)
+                )
+                steps -= sum(len(t) for t in sides[quiet][-count:])
+            test = judged(candidate, sides, every, confidence)
+            batch += 1
+        tests.append(test)
+        if test.within:
+            return test, tests
     return min(tests, key=lambda test: max(test.bounds)), tests
 
 
-def tested(
+def judged(
     candidate: Candidate,
-    number: int,
-    of: int,
+    sides: Sequence[list[Trajectory]],
     every: Sequence[Channel],
-    roll: Roll,
-    first: int,
-    most: int,
-    noiseless: bool,
+    confidence: float,
 ) -> Tested:
-    confidence = 1 - (1 - CONFIDENCE) / of
-    runs: dict[bool, list[Trajectory]] = {False: [], True: []}
-    batch = 0
-    while True:
-        count = max(first, len(runs[False]))
-        for quiet in (False, True) if noiseless else (False,):
-            runs[quiet] += roll(candidate.policy, 100 * number + batch, count, quiet)
-        sides = [side for side in runs.values() if side]
-        costs = [[episode_costs(channel, side) for channel in every] for side in sides]
-        bounds = tuple(
-            max(upper_bound(channel, side[k], confidence) for side in costs)
-            for k, channel in enumerate(every)
-        )
-        hopeless = any(
-            relative(channel, side[k]) > 1 for side in costs for k, channel in enumerate(every)
-        )
-        batch += 1
-        if max(bounds) <= 1 or hopeless or 2 * len(runs[False]) > most:
-            return Tested(candidate, runs[False], runs[True], bounds)
+    """With the bounds of its episodes, on the side where they are worse."""
+    there = [side for side in sides if side]
+    costs = [[episode_costs(channel, side) for side in there] for channel in every]
+    pairs = list(zip(every, costs, strict=True))
+    bounds = [max(upper_bound(c, side, confidence) for side in each) for c, each in pairs]
+    means = [max(relative(c, side) for side in each) for c, each in pairs]
+    return Tested(candidate, sides[0], sides[1], tuple(bounds), max(means))
 
 
 def episode_costs(channel: Channel, runs: Sequence[Trajectory]) -> Array:

@@ -87,6 +87,8 @@ UNITS_SHARE = 0.05
 RATE_STEP = 1.5
 #: Of the actor's rate, at first, where the policy is given: it grows while updates are small.
 GIVEN_RATE = 0.1
+#: Of a training's steps, that the tests of its policies may take at the end.
+TESTED_SHARE = 0.25
 #: Trainings of fewer steps make smaller rollouts, so that there are enough of them.
 SHORT, SHORT_ROLLOUT, ROLLOUT = 600_000, 2048, 4096
 
@@ -120,7 +122,7 @@ class PPOConfig:
     window: int = 20  # rollouts that a candidate and stop_reward are judged by
     critic_first: int = 5  # updates of the critic alone, where the start is an actor without one
     start_share: float = 0.0  # of episodes that begin at a demonstration's state
-    evaluation_episodes: int = 32  # that a training ends with
+    evaluation_episodes: int = 64  # that a training ends with
     test_episodes: int = 256  # at most, of each policy that may be handed out (0: no test)
     checkpoint_every: int = 50  # updates; a killed training goes on from there
     kind: Literal["ppo"] = "ppo"
@@ -672,7 +674,8 @@ def handed_out(
         return collector.episodes(policy, count, noiseless, path)
 
     first, most = config.evaluation_episodes, config.test_episodes
-    return hand_out(order if most else order[:1], every, roll, first, most, deterministic)
+    steps = int(TESTED_SHARE * config.env_steps) if most else 0
+    return hand_out(order if most else order[:1], every, roll, first, most, steps, deterministic)
 
 
 def make(config: PPOConfig) -> PPO:
