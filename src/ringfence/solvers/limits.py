@@ -26,8 +26,8 @@ GAIN_P, GAIN_I, LEAST_GAIN_I = 0.2, 12.0, 0.05
 LEAD = 20.0
 #: How fast running means follow a rollout: of the cost, of its trend, of an episode's length.
 COST_SHARE, TREND_SHARE, LENGTH_SHARE = 0.2, 0.1, 0.1
-#: How far the share of falls follows one episode that ended by itself.
-FALL_SHARE = 0.01
+#: How far the share of falls follows an episode that ended by itself; raw's usual move, a rollout.
+FALL_SHARE, MOVE_SHARE = 0.01, 0.05
 #: A cost this far below its target counts as so far below (a cost of 0 has no logarithm).
 FAR_BELOW = 0.1
 #: At a limit of 0: the chance of an episode that costs anything that training aims at, and the
@@ -123,22 +123,6 @@ def relative_costs(rates: Rates, every: Sequence[Channel], horizon: int) -> tupl
     )
 
 
-def losses_at_ends(rewards: Array, terminated: NDArray[np.bool_], worth: float) -> tuple[int, int]:
-    """How many of the episodes that ended by themselves lost by it, and how many there are.
-
-    A step is worth so much reward to come, on average. Whoever gets less than that from the last
-    step has fallen; who gets more has arrived, or is rid of something. rewards, terminated [T, N].
-    """
-    last = rewards[terminated]
-    return int((last < worth).sum()), len(last)
-
-
-def budget_share(falls: float, length: float, horizon: int) -> float:
-    """Of a limit, what an episode of that length may use, where so many ends are falls: a fall
-    must not save cost, so the budget of those who fall is spread over the whole horizon."""
-    return 1.0 - falls * (1.0 - length / horizon)
-
-
 # What the critic learns --------------------------------------------------------------------------
 
 
@@ -203,3 +187,85 @@ def next_multiplier(m: Multiplier, J: float, target: float, updates: int) -> Mul
     level = float(np.clip(m.level + gain * e, np.log(LEAST), np.log(MOST)))
     lam = np.exp(level + GAIN_P * e) - np.exp(np.log(LEAST) - GAIN_P)
     return replace(m, lam=float(max(0.0, lam)), level=level, cost=cost, trend=trend)
+
+
+# Over a training ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a training remembers of its limits from rollout to rollout.
+
+    moves [k]: what raw usually moves in a step; spent [N, k]: did the episode under way cost
+    anything; ends: of episodes per step; falls: the share of those ending by themselves that lose
+    by it.
+    """
+
+    multipliers: tuple[Multiplier, ...]
+    moves: tuple[float, ...]
+    spent: NDArray[np.bool_]
+    ends: float
+    falls: float = 1.0
+
+    @property
+    def lam(self) -> NDArray[np.float32]:
+        """[k]"""
+        return np.array([m.lam for m in self.multipliers], np.float32)
+
+    def measure(
+        self, chunk: Chunk, costs: Array, every: Sequence[Channel], horizon: int
+    ) -> tuple[Limits, Rates, Array]:
+        """After a rollout with costs [T, N, k]: its rates, and what the critic learns of its costs
+        [T, N, k]."""
+        ended = chunk.terminated | chunk.truncated
+        first, spent = first_costs(costs, ended, self.spent)
+        rates = rates_of(chunk, costs, first)
+        ends = self.ends + LENGTH_SHARE * (rates.ends - self.ends)
+        signals, moves = costs.copy(), list(self.moves)
+        for k, channel in enumerate(every):
+            if not channel.zero:
+                # What a step may cost is credited to it: to fall earns nothing.
+                signals[..., k] -= self.falls * channel.limit / horizon
+                continue
+            phi = chunk.features.reshape(-1, chunk.features.shape[-1])
+            raw = channel.constraint.raw(phi).reshape(ended.shape)
+            move = usual_move(raw, ended)
+            moves[k] = move if moves[k] <= 0 else moves[k] + MOVE_SHARE * (move - moves[k])
+            signals[..., k] = felt(costs[..., k], raw, moves[k])
+        return replace(self, moves=tuple(moves), spent=spent, ends=ends), rates, signals
+
+    def control(
+        self,
+        rates: Rates,
+        every: Sequence[Channel],
+        horizon: int,
+        done: int,
+        updates: int,
+        fresh: bool,
+        margin: float,
+    ) -> Limits:
+        """With the next multipliers, after `done` of so many updates."""
+        length = episode_length(self.ends, horizon)
+        # A fall must not save cost: the budget of who falls is spread over the whole horizon.
+        share = 1.0 - self.falls * (1.0 - length / horizon)
+        pairs = zip(every, self.multipliers, rates.costs, rates.firsts, strict=True)
+        multipliers = [
+            next_multiplier(
+                m,
+                length * (first if channel.zero else cost),
+                target(channel, share, done / updates, fresh, margin),
+                updates,
+            )
+            for channel, m, cost, first in pairs
+        ]
+        return replace(self, multipliers=tuple(multipliers))
+
+    def fall(self, chunk: Chunk, worth: float) -> Limits:
+        """With the share of falls: a step is worth so much reward with what is to come, on average.
+        Who gets less than that from an episode's last step has fallen; who gets more has arrived,
+        or is rid of something."""
+        last = chunk.rewards[chunk.terminated]
+        if not len(last):
+            return self
+        kept = (1 - FALL_SHARE) ** len(last)
+        return replace(self, falls=kept * self.falls + (1 - kept) * float((last < worth).mean()))

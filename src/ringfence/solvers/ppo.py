@@ -45,23 +45,13 @@ from ringfence.solvers.candidates import (
 from ringfence.solvers.checkpoints import Checkpoint
 from ringfence.solvers.collecting import checked, evaluate, no_augmentation, prepare, seen_of
 from ringfence.solvers.limits import (
-    FALL_SHARE,
-    LENGTH_SHARE,
     MOST,
-    Channel,
+    Limits,
     Multiplier,
     Rates,
-    budget_share,
     channels,
     episode_length,
-    felt,
-    first_costs,
-    losses_at_ends,
-    next_multiplier,
-    rates_of,
     step_costs,
-    target,
-    usual_move,
 )
 from ringfence.solvers.networks import Descended, Params, Rows, descend, network
 from ringfence.solvers.scaling import Statistics, divided, rescaled, same_outputs, same_values
@@ -270,21 +260,15 @@ def moved(params: Params, d: Rows, choices: tuple[int, ...]) -> jax.Array:
 class Learner:
     """Everything that an update changes.
 
-    rate: what the KL divergence leaves of the actor's learning rate; moves [k]: what raw usually
-    moves in a step; spent [N, k]: did the episode under way cost anything; ends: of episodes per
-    step; falls: the share of those that ended by themselves which lost by it; choices: the values
-    of each discrete action.
+    choices: the values of each discrete action; rate: what the KL divergence leaves of the actor's
+    learning rate.
     """
 
     params: Params
     opt_state: Params
     units: Units
     statistics: Statistics
-    multipliers: tuple[Multiplier, ...]
-    moves: tuple[float, ...]
-    spent: NDArray[np.bool_]
-    ends: float
-    falls: float = 1.0
+    limits: Limits
     choices: tuple[int, ...] = ()
     rate: float = 1.0
     candidates: Candidates = field(default_factory=Candidates)
@@ -301,7 +285,7 @@ class Learner:
             "norm/mean": self.statistics.mean,
             "norm/std": self.statistics.std,
             "norm/count": np.array(self.statistics.count),
-            "multiplier/level": np.array([m.level for m in self.multipliers]),
+            "multiplier/level": np.array([m.level for m in self.limits.multipliers]),
         }
 
 
@@ -337,16 +321,15 @@ def learn(
     task, done, every = cast(ContinuousTask, problem.task), learner.updates, channels(problem)
     costs = step_costs(chunk, every)
     check_finite(chunk, costs, done * config.rollout)
-    first, spent = first_costs(costs, chunk.terminated | chunk.truncated, learner.spent)
-    rates = rates_of(chunk, costs, first)
-    ends = learner.ends + LENGTH_SHARE * (rates.ends - learner.ends)
-    multipliers = controlled(learner, rates, episode_length(ends, task.horizon), problem, config)
-    lam = np.array([m.lam for m in multipliers], np.float32)
+    limits, rates, signals = learner.limits.measure(chunk, costs, every, task.horizon)
+    if config.fixed_lam is None:
+        progress = (done, config.updates, is_fresh(problem), config.margin)
+        limits = limits.control(rates, every, task.horizon, *progress)
+    lam = limits.lam
     if not np.isfinite(lam).all():
         raise SolverFailed(
             f"the multiplier is {lam.max()} at environment step {done * config.rollout}"
         )
-    signals, moves = felt_costs(learner, chunk, costs, every, task.horizon)
     share = np.float32(max(1 / (done + 1), UNITS_SHARE))
     rows, critic, units, worth = estimates(
         learner.params["critic"], learner.units, share,
@@ -358,12 +341,9 @@ def learn(
     statistics = learner.statistics.add(chunk.inputs)
     if problem.start is not None:  # a given policy acts the same while the statistics move
         params = {k: same_outputs(v, learner.statistics, statistics) for k, v in params.items()}
-    lost, ended = losses_at_ends(chunk.rewards, chunk.terminated, float(worth))
-    kept = (1 - FALL_SHARE) ** ended
-    falls = kept * learner.falls + (1 - kept) * (lost / ended if ended else 0.0)
     following = Learner(
-        params, {k: d.opt_state for k, d in both.items()}, units, statistics, multipliers, moves,
-        spent, ends, falls, learner.choices, next_rate(learner.rate, kl, config.kl),
+        params, {k: d.opt_state for k, d in both.items()}, units, statistics,
+        limits.fall(chunk, float(worth)), learner.choices, next_rate(learner.rate, kl, config.kl),
         learner.candidates, done + 1,
     )  # fmt: skip
     candidates = learner.candidates.add(
@@ -386,49 +366,6 @@ def learn(
         std=None if learner.choices else float(np.exp(params["actor"]["log_std"]).mean()),
         kl=kl,
     )
-
-
-def controlled(
-    learner: Learner, rates: Rates, length: float, problem: Problem, config: PPOConfig
-) -> tuple[Multiplier, ...]:
-    """Each limit's multiplier after a rollout."""
-    if config.fixed_lam is not None:
-        return tuple(replace(m, lam=config.fixed_lam) for m in learner.multipliers)
-    horizon = cast(ContinuousTask, problem.task).horizon
-    fresh, progress = is_fresh(problem), learner.updates / config.updates
-    share = budget_share(learner.falls, length, horizon)
-    pairs = zip(channels(problem), learner.multipliers, rates.costs, rates.firsts, strict=True)
-    return tuple(
-        next_multiplier(
-            m,
-            length * (first if channel.zero else cost),
-            target(channel, share, progress, fresh, config.margin),
-            config.updates,
-        )
-        for channel, m, cost, first in pairs
-    )
-
-
-def felt_costs(
-    learner: Learner,
-    chunk: Chunk,
-    costs: NDArray[np.float64],
-    every: Sequence[Channel],
-    horizon: int,
-) -> tuple[NDArray[np.float64], tuple[float, ...]]:
-    """What the critic learns of the costs [T, N, k], and raw's usual moves [k]."""
-    ended = chunk.terminated | chunk.truncated
-    phi, signals, moves = chunk.features, costs.copy(), list(learner.moves)
-    for k, channel in enumerate(every):
-        if not channel.zero:
-            # What a step may cost is credited to it: to fall earns nothing.
-            signals[..., k] -= learner.falls * channel.limit / horizon
-            continue
-        raw = channel.constraint.raw(phi.reshape(-1, phi.shape[-1])).reshape(ended.shape)
-        move = usual_move(raw, ended)
-        moves[k] = move if moves[k] <= 0 else moves[k] + UNITS_SHARE * (move - moves[k])
-        signals[..., k] = felt(costs[..., k], raw, moves[k])
-    return signals, tuple(moves)
 
 
 def next_rate(rate: float, kl: float, most: float) -> float:
@@ -520,13 +457,17 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     none = {"scale": np.zeros((2, 1 + k)), "advantages": np.zeros(1 + k)}
     units = Units(*(known.get(f"critic/{n}", v).astype(np.float32) for n, v in none.items()))
     levels = start.get("multiplier/level", np.zeros(0))
-    multipliers = tuple(Multiplier(level=float(v)) for v in levels)
-    return Learner(
-        params, opt_state, units, Statistics.begin(start, inputs),
-        multipliers if len(multipliers) == k else (Multiplier(),) * k,
-        (0.0,) * k, np.zeros((config.copies, k), np.bool_), 1 / task.horizon, 1.0, choices_of(task),
-        1.0 if is_fresh(problem) else GIVEN_RATE,
-    )  # fmt: skip
+    lam = config.fixed_lam or 0.0
+    multipliers = tuple(Multiplier(lam, float(v)) for v in levels)
+    limits = Limits(
+        multipliers if len(multipliers) == k else (Multiplier(lam),) * k,
+        (0.0,) * k,
+        np.zeros((config.copies, k), np.bool_),
+        1 / task.horizon,
+    )
+    rate = 1.0 if is_fresh(problem) else GIVEN_RATE
+    statistics = Statistics.begin(start, inputs)
+    return Learner(params, opt_state, units, statistics, limits, choices_of(task), rate)
 
 
 def fits(start: Start, k: int) -> bool:
@@ -545,7 +486,7 @@ def make_collector(problem: Problem, config: PPOConfig) -> Collector:
 
 #: What a checkpoint is made of.
 SAVED = (
-    *(Learner, Record, Statistics, Multiplier, Units, Candidates, Candidate, Rates),
+    *(Learner, Record, Statistics, Limits, Multiplier, Units, Candidates, Candidate, Rates),
     *networks.OPTIMISER_STATES,
 )
 
