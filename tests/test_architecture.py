@@ -256,6 +256,10 @@ def test_names_tell_a_newcomer_the_modules_job() -> None:
 def test_the_package_lists_its_public_names() -> None:
     assert dir(ringfence) == sorted(ringfence.__all__)
     assert all(hasattr(ringfence, name) for name in dir(ringfence))
+    told = ast.walk(ast.parse((SRC / "__init__.py").read_text()))
+    typed = {a.name: n.module for n in told if isinstance(n, ast.ImportFrom) for a in n.names}
+    homes = {name: f"ringfence.{module}" for name, module in ringfence._HOME.items()}
+    assert typed.items() >= homes.items()
 
 
 # Tests and reading -------------------------------------------------------------------------------

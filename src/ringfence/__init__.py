@@ -7,150 +7,83 @@ constraint (`ringfence.load`) needs nothing but numpy and safetensors.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from ringfence.api import (
-        Learned,
-        Solved,
-        check,
-        evaluate,
-        learn,
-        make_demonstrations,
-        solve,
-        transfer,
-    )
-    from ringfence.constraints.classes import LinearClass, TableClass
-    from ringfence.constraints.linear import LinearConstraint
-    from ringfence.constraints.mlp import MLPConstraint
-    from ringfence.constraints.saved import SavedConstraint, load, save
-    from ringfence.constraints.table import TableConstraint
-    from ringfence.deploy.cost import ConstraintCost, Monitor, VectorConstraintCost, VectorMonitor
-    from ringfence.deploy.policies import SavedPolicy, load_policy
-    from ringfence.deploy.violations import Violations
-    from ringfence.experts.optimal import ExpertConfig
-    from ringfence.game import Record, Rules, play
-    from ringfence.objects import (
-        Behaviour,
-        Demonstrations,
-        Feature,
-        J,
-        Problem,
-        Solution,
-        TaskDemos,
-        Trajectory,
-        behaviour_of,
-    )
-    from ringfence.players.ftrl import FTRL, ftrl
-    from ringfence.players.network import MLPRegression
-    from ringfence.players.regression import Regression
-    from ringfence.selection import select
-    from ringfence.solvers.lp import LPSolver
-    from ringfence.solvers.soft import SoftSolver
-    from ringfence.worlds.grid import GridWorld, maze, read_map
-    from ringfence.worlds.tables import TableWorld, from_gymnasium, table_world
+if TYPE_CHECKING:  # for type checkers and editors
+    from ringfence.api import Learned as Learned
+    from ringfence.api import Solved as Solved
+    from ringfence.api import check as check
+    from ringfence.api import evaluate as evaluate
+    from ringfence.api import learn as learn
+    from ringfence.api import make_demonstrations as make_demonstrations
+    from ringfence.api import solve as solve
+    from ringfence.api import transfer as transfer
+    from ringfence.constraints.classes import LinearClass as LinearClass
+    from ringfence.constraints.classes import TableClass as TableClass
+    from ringfence.constraints.linear import LinearConstraint as LinearConstraint
+    from ringfence.constraints.mlp import MLPConstraint as MLPConstraint
+    from ringfence.constraints.saved import SavedConstraint as SavedConstraint
+    from ringfence.constraints.saved import load as load
+    from ringfence.constraints.saved import save as save
+    from ringfence.constraints.table import TableConstraint as TableConstraint
+    from ringfence.deploy.cost import ConstraintCost as ConstraintCost
+    from ringfence.deploy.cost import Monitor as Monitor
+    from ringfence.deploy.cost import VectorConstraintCost as VectorConstraintCost
+    from ringfence.deploy.cost import VectorMonitor as VectorMonitor
+    from ringfence.deploy.policies import SavedPolicy as SavedPolicy
+    from ringfence.deploy.policies import load_policy as load_policy
+    from ringfence.deploy.violations import Violations as Violations
+    from ringfence.experts.optimal import ExpertConfig as ExpertConfig
+    from ringfence.game import Record as Record
+    from ringfence.game import Rules as Rules
+    from ringfence.game import play as play
+    from ringfence.objects import Behaviour as Behaviour
+    from ringfence.objects import Demonstrations as Demonstrations
+    from ringfence.objects import Feature as Feature
+    from ringfence.objects import J as J
+    from ringfence.objects import Problem as Problem
+    from ringfence.objects import Solution as Solution
+    from ringfence.objects import TaskDemos as TaskDemos
+    from ringfence.objects import Trajectory as Trajectory
+    from ringfence.objects import behaviour_of as behaviour_of
+    from ringfence.players.ftrl import FTRL as FTRL
+    from ringfence.players.ftrl import ftrl as ftrl
+    from ringfence.players.network import MLPRegression as MLPRegression
+    from ringfence.players.regression import Regression as Regression
+    from ringfence.selection import select as select
+    from ringfence.solvers.lp import LPSolver as LPSolver
+    from ringfence.solvers.soft import SoftSolver as SoftSolver
+    from ringfence.worlds.grid import GridWorld as GridWorld
+    from ringfence.worlds.grid import maze as maze
+    from ringfence.worlds.grid import read_map as read_map
+    from ringfence.worlds.tables import TableWorld as TableWorld
+    from ringfence.worlds.tables import from_gymnasium as from_gymnasium
+    from ringfence.worlds.tables import table_world as table_world
 
-_HOME = {
-    "Learned": "api",
-    "Solved": "api",
-    "check": "api",
-    "evaluate": "api",
-    "learn": "api",
-    "solve": "api",
-    "transfer": "api",
-    "Demonstrations": "objects",
-    "Feature": "objects",
-    "TaskDemos": "objects",
-    "Trajectory": "objects",
-    "from_gymnasium": "worlds.tables",
-    "table_world": "worlds.tables",
-    "TableWorld": "worlds.tables",
-    "FTRL": "players.ftrl",
-    "Behaviour": "objects",
-    "ConstraintCost": "deploy.cost",
-    "ExpertConfig": "experts.optimal",
-    "GridWorld": "worlds.grid",
-    "J": "objects",
-    "LPSolver": "solvers.lp",
-    "LinearClass": "constraints.classes",
-    "LinearConstraint": "constraints.linear",
-    "MLPConstraint": "constraints.mlp",
-    "MLPRegression": "players.network",
-    "Monitor": "deploy.cost",
-    "Problem": "objects",
-    "Record": "game",
-    "Regression": "players.regression",
-    "Rules": "game",
-    "SavedConstraint": "constraints.saved",
-    "SavedPolicy": "deploy.policies",
-    "SoftSolver": "solvers.soft",
-    "Solution": "objects",
-    "TableClass": "constraints.classes",
-    "TableConstraint": "constraints.table",
-    "VectorConstraintCost": "deploy.cost",
-    "VectorMonitor": "deploy.cost",
-    "Violations": "deploy.violations",
-    "behaviour_of": "objects",
-    "ftrl": "players.ftrl",
-    "load": "constraints.saved",
-    "load_policy": "deploy.policies",
-    "make_demonstrations": "api",
-    "maze": "worlds.grid",
-    "play": "game",
-    "read_map": "worlds.grid",
-    "save": "constraints.saved",
-    "select": "selection",
-}
-
-__all__ = [
-    "FTRL",
-    "Behaviour",
-    "ConstraintCost",
-    "Demonstrations",
-    "ExpertConfig",
-    "Feature",
-    "GridWorld",
-    "J",
-    "LPSolver",
-    "Learned",
-    "LinearClass",
-    "LinearConstraint",
-    "MLPConstraint",
-    "MLPRegression",
-    "Monitor",
-    "Problem",
-    "Record",
-    "Regression",
-    "Rules",
-    "SavedConstraint",
-    "SavedPolicy",
-    "SoftSolver",
-    "Solution",
-    "Solved",
-    "TableClass",
-    "TableConstraint",
-    "TableWorld",
-    "TaskDemos",
-    "Trajectory",
-    "VectorConstraintCost",
-    "VectorMonitor",
-    "Violations",
+#: Where each name is at home.
+_MODULES = {
+    "api": "check evaluate learn Learned make_demonstrations solve Solved transfer",
+    "constraints.classes": "LinearClass TableClass",
+    "constraints.linear": "LinearConstraint",
+    "constraints.mlp": "MLPConstraint",
+    "constraints.saved": "load save SavedConstraint",
+    "constraints.table": "TableConstraint",
+    "deploy.cost": "ConstraintCost Monitor VectorConstraintCost VectorMonitor",
+    "deploy.policies": "load_policy SavedPolicy",
+    "deploy.violations": "Violations",
+    "experts.optimal": "ExpertConfig",
+    "game": "play Record Rules",
+    "objects": "Behaviour Demonstrations Feature J Problem Solution TaskDemos Trajectory "
     "behaviour_of",
-    "check",
-    "evaluate",
-    "from_gymnasium",
-    "ftrl",
-    "learn",
-    "load",
-    "load_policy",
-    "make_demonstrations",
-    "maze",
-    "play",
-    "read_map",
-    "save",
-    "select",
-    "solve",
-    "table_world",
-    "transfer",
-]
+    "players.ftrl": "FTRL ftrl",
+    "players.network": "MLPRegression",
+    "players.regression": "Regression",
+    "selection": "select",
+    "solvers.lp": "LPSolver",
+    "solvers.soft": "SoftSolver",
+    "worlds.grid": "GridWorld maze read_map",
+    "worlds.tables": "from_gymnasium table_world TableWorld",
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -160,4 +93,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__all__)
