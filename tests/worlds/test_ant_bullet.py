@@ -92,10 +92,14 @@ def test_episodes_do_not_depend_on_workers_and_leave_the_training_where_it_was()
     assert not np.array_equal(found[0][0].observations, found[0][8].observations)
 
 
+def signal_worker(collector, number, name):
+    os.kill(collector._pools[number].submit(os.getpid).result(), name)
+
+
 def test_a_dead_worker_is_a_clear_error():
     task = AntBulletTask()
     collector = task.collector(spec())
-    os.kill(collector._workers[1].pid, signal.SIGKILL)
+    signal_worker(collector, 1, signal.SIGKILL)
     with pytest.raises(SolverFailed, match="worker 1 died"):
         collector.collect(policy_for(task), 8, 0)
 
@@ -104,7 +108,7 @@ def test_a_worker_leaves_ctrl_c_to_its_parent():
     task = AntBulletTask()
     collector, policy = task.collector(spec()), policy_for(task)
     collector.collect(policy, 8, 0)  # it is at work
-    os.kill(collector._workers[1].pid, signal.SIGINT)
+    signal_worker(collector, 1, signal.SIGINT)
     collector.collect(policy, 8, 1)
     collector.close()
 

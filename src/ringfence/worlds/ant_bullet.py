@@ -11,19 +11,19 @@ that the number of processes changes no bit of the result.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
-import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from multiprocessing.connection import Connection
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from multiprocessing import get_context, parent_process
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load, save
 
 from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
 from ringfence.objects import Array, Feature, Trajectory
@@ -62,10 +62,6 @@ TARGET = 1e3
 ELECTRICITY_COST, STALL_COST, LIMIT_COST = -2.0, -0.1, -0.1
 #: Copies that act together, whatever the number of processes.
 GROUP = 8
-#: A trajectory's arrays, as they are sent.
-_ARRAYS = ("observations", "actions", "rewards", "features")
-#: Seconds to wait for a worker to end by itself.
-GOODBYE = 5.0
 
 
 @dataclass(frozen=True)
@@ -354,31 +350,20 @@ def _silence() -> Iterator[None]:
 
 
 class WorkerCollector:
-    """A collector over worker processes; messages are safetensors bytes with a json head."""
+    """A collector over worker processes, each with groups of copies of its own."""
 
     def __init__(self, task: AntBulletTask, spec: CollectorSpec) -> None:
         if spec.copies % GROUP:
             raise InvalidInput(f"the Bullet Ant needs a multiple of {GROUP} copies: {spec.copies}")
         groups = np.arange(spec.copies // GROUP)
-        shares = [s.tolist() for s in np.array_split(groups, min(task.workers, len(groups)))]
-        context = multiprocessing.get_context("spawn")
-        self._shares, self._pipes, self._workers = shares, [], []
-        self._answered = False
-        for share in shares:
-            ours, theirs = context.Pipe()
-            worker = context.Process(target=_work, args=(theirs, task, spec, share), daemon=True)
-            worker.start()
-            theirs.close()
-            self._pipes.append(ours)
-            self._workers.append(worker)
+        self._groups, self._answered = len(groups), False
+        self._pools = [
+            ProcessPoolExecutor(1, get_context("spawn"), _begin, (task, spec, share.tolist()))
+            for share in np.array_split(groups, min(task.workers, len(groups)))
+        ]
 
     def collect(self, policy: Arrays, steps: int, rollout: int) -> Chunk:
-        head = {"call": "collect", "steps": steps, "rollout": rollout}
-        parts = []
-        for answer in self._ask([(head, policy)] * len(self._pipes)):
-            groups = answer[0]["groups"]
-            parts += [_unpack_chunk(answer[1], f"{g}/") for g in range(groups)]
-        return join_chunks(parts)
+        return join_chunks(self._ask_all(_collect, policy, steps, rollout))
 
     def episodes(
         self, policy: Arrays, count: int, deterministic: bool, seed: Sequence[int]
@@ -386,141 +371,95 @@ class WorkerCollector:
         """As many groups of every worker as are needed; the number of workers changes nothing."""
         runs: list[Trajectory] = []
         while len(runs) < count:
-            most = sum(map(len, self._shares))
-            groups = np.arange(min(most, -(-(count - len(runs)) // GROUP)))
-            head = {
-                "call": "episodes",
-                "deterministic": deterministic,
-                "seed": [*map(int, seed), len(runs)],
-            }
-            asked = [
-                ({**head, "groups": part.tolist()}, policy)
-                for part in np.array_split(groups, len(self._pipes))
-            ]
-            for answer, arrays in self._ask(asked):
-                runs += [
-                    Trajectory(**{k: arrays[f"{i}/{k}"] for k in _ARRAYS}, terminated=ended)
-                    for i, ended in enumerate(answer["terminated"])
-                ]
+            groups = np.arange(min(self._groups, -(-(count - len(runs)) // GROUP)))
+            path = [*map(int, seed), len(runs)]
+            shares = np.array_split(groups, len(self._pools))
+            asked = [(policy, deterministic, path, share.tolist()) for share in shares]
+            runs += [run for part in self._ask(_episodes, asked) for run in part]
         return runs[:count]
 
     def save(self) -> dict[str, NDArray[Any]]:
-        saved: dict[str, NDArray[Any]] = {}
-        for _, arrays in self._ask([({"call": "save"}, {})] * len(self._pipes)):
-            saved |= arrays
-        return saved
+        return {name: array for part in self._ask_all(_save) for name, array in part.items()}
 
     def restore(self, saved: Arrays) -> None:
-        self._ask([({"call": "restore"}, saved)] * len(self._pipes))
+        self._ask_all(_restore, saved)
 
     def close(self) -> None:
-        for pipe, worker in zip(self._pipes, self._workers, strict=True):
-            if worker.is_alive():
-                with contextlib.suppress(OSError):
-                    pipe.send_bytes(_pack({"call": "close"}, {}))
-            worker.join(GOODBYE)
-            if worker.is_alive():
-                worker.terminate()
-            pipe.close()
-        self._pipes, self._workers = [], []
+        """At once: what a worker has that is worth keeping is in a checkpoint."""
+        for pool in self._pools:
+            for worker in list((pool._processes or {}).values()):
+                worker.kill()
+            pool.shutdown()
+        self._pools = []
 
-    def _ask(self, messages: list[tuple[dict[str, Any], Arrays]]) -> list[tuple[Any, Any]]:
-        """One message to each worker; their answers in order."""
-        answers = []
-        for i, (head, arrays) in enumerate(messages):
-            self._guard(i, lambda i=i, h=head, a=arrays: self._pipes[i].send_bytes(_pack(h, a)))
-        for i in range(len(messages)):
-            head, arrays = _unpack(self._guard(i, self._pipes[i].recv_bytes))
-            if "error" in head:
-                self.close()
-                raise SolverFailed(f"Bullet worker {i} failed: {head['error']}")
-            answers.append((head, arrays))
-        self._answered = True
-        return answers
+    def _ask_all(self, function: Callable[..., Any], *given: Any) -> list[Any]:
+        return self._ask(function, [given] * len(self._pools))
 
-    def _guard(self, i: int, talk: Any) -> Any:
+    def _ask(self, function: Callable[..., Any], asked: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The same of each worker, with arguments of its own; their answers in order."""
+        futures, answers = list[Future[Any]](), list[Any]()
         try:
-            return talk()
-        except (EOFError, OSError) as error:
-            worker = self._workers[i]
-            worker.join(GOODBYE)
-            code = worker.exitcode
+            for pool, given in zip(self._pools, asked, strict=True):
+                futures.append(pool.submit(function, *given))
+            for future in futures:
+                answers.append(future.result())
+        except BrokenProcessPool as problem:
+            n = len(answers) if len(futures) == len(self._pools) else len(futures)
             self.close()
             advice = "the rollout is lost; start again, or resume from the last checkpoint"
-            if code == 1 and not self._answered:  # Python's own code for an exception
+            if not self._answered:
                 advice = (
                     "its first words are above. A worker imports the script that started it: "
                     "put what the script does under \"if __name__ == '__main__':\""
                 )
-            raise SolverFailed(f"Bullet worker {i} died (exit code {code}): {advice}") from error
+            raise SolverFailed(f"Bullet worker {n} died: {advice}") from problem
+        except RingfenceError as problem:
+            self.close()
+            raise SolverFailed(f"Bullet worker {len(answers)} failed: {problem}") from problem
+        self._answered = True
+        return answers
 
 
-def _work(pipe: Connection, task: AntBulletTask, spec: CollectorSpec, share: list[int]) -> None:
-    """A worker's life: build its groups of copies, then answer until told to close."""
+#: A worker's own groups of copies, by their number among all.
+_groups: dict[int, LocalCollector] = {}
+
+
+def _begin(task: AntBulletTask, spec: CollectorSpec, share: list[int]) -> None:
+    """What a worker does first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    groups = [
-        LocalCollector(task, task.simulator(GROUP), spec, first=g * GROUP, total=spec.copies)
-        for g in share
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    for g in share:
+        simulator = task.simulator(GROUP)
+        _groups[g] = LocalCollector(task, simulator, spec, first=g * GROUP, total=spec.copies)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _collect(policy: Arrays, steps: int, rollout: int) -> Chunk:
+    return join_chunks([group.collect(policy, steps, rollout) for group in _groups.values()])
+
+
+def _episodes(
+    policy: Arrays, deterministic: bool, seed: Sequence[int], numbers: Sequence[int]
+) -> list[Trajectory]:
+    """Of as many groups as there are numbers, which they have among all episodes' groups."""
+    return [
+        run
+        for group, n in zip(_groups.values(), numbers, strict=False)
+        for run in group.episodes(policy, GROUP, deterministic, seed, first=n * GROUP)
     ]
-    while True:
-        try:
-            head, arrays = _unpack(pipe.recv_bytes())
-        except EOFError:  # the parent has gone
-            return
-        if head["call"] == "close":
-            for group in groups:
-                group.close()
-            return
-        try:
-            answer = _answer(groups, share, head, arrays)
-        except RingfenceError as error:
-            answer = _pack({"error": str(error)}, {})
-        try:
-            pipe.send_bytes(answer)
-        except BrokenPipeError:  # the same, in the meantime
-            return
 
 
-def _answer(
-    groups: list[LocalCollector], share: list[int], head: dict[str, Any], arrays: Arrays
-) -> bytes:
-    out: dict[str, Any] = {}
-    if head["call"] == "collect":
-        for i, group in enumerate(groups):
-            chunk = group.collect(arrays, head["steps"], head["rollout"])
-            out |= {f"{i}/{k}": v for k, v in chunk.arrays().items()}
-        return _pack({"groups": len(groups)}, out)
-    if head["call"] == "episodes":
-        runs = [
-            run
-            for group, g in zip(groups, head["groups"], strict=False)
-            for run in group.episodes(
-                arrays, GROUP, head["deterministic"], head["seed"], first=g * GROUP
-            )
-        ]
-        for i, run in enumerate(runs):
-            out |= {f"{i}/{k}": getattr(run, k) for k in _ARRAYS}
-        return _pack({"terminated": [run.terminated for run in runs]}, out)
-    if head["call"] == "save":
-        for g, group in zip(share, groups, strict=True):
-            out |= {f"group{g}/{k}": v for k, v in group.save().items()}
-        return _pack({}, out)
-    for g, group in zip(share, groups, strict=True):
+def _save() -> dict[str, NDArray[Any]]:
+    return {f"group{g}/{k}": v for g, group in _groups.items() for k, v in group.save().items()}
+
+
+def _restore(saved: Arrays) -> None:
+    for g, group in _groups.items():
         prefix = f"group{g}/"
-        group.restore({k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)})
-    return _pack({}, {})
-
-
-def _pack(head: dict[str, Any], arrays: Arrays) -> bytes:
-    plain = {k: np.asarray(v, order="C") for k, v in arrays.items()}
-    return save(plain, metadata={"head": json.dumps(head)})
-
-
-def _unpack(message: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    size = int.from_bytes(message[:8], "little")
-    head = json.loads(json.loads(message[8 : 8 + size])["__metadata__"]["head"])
-    return head, load(message)
-
-
-def _unpack_chunk(arrays: Arrays, prefix: str) -> Chunk:
-    return Chunk(**{f.name: arrays[prefix + f.name] for f in fields(Chunk)})
+        group.restore({k[len(prefix) :]: v for k, v in saved.items() if k.startswith(prefix)})
