@@ -9,13 +9,14 @@ it is installed.
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import Connection
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
 from statistics import median
-from typing import Any
 
 import numpy as np
 
@@ -247,31 +248,23 @@ def _problem(task: ContinuousTask) -> Problem:
 
 def _bullet_ceiling(processes: int, tape: Tape, steps: int) -> float:
     """Bullet alone in as many processes as training has workers, all at the same time."""
-    context = multiprocessing.get_context("spawn")
-    pipes: list[Any] = []
-    workers = []
+    context = get_context("spawn")
     share = tape.actions.shape[1] // processes
-    for p in range(processes):
-        ours, theirs = context.Pipe()
-        given = (theirs, tape, p * share, share, steps)
-        worker = context.Process(target=_bullet_alone, args=given)
-        worker.start()
-        pipes.append(ours)
-        workers.append(worker)
-    for pipe in pipes:  # all built
-        pipe.recv_bytes()
-    for pipe in pipes:
-        pipe.send_bytes(b"go")
-    speeds = [float(np.frombuffer(pipe.recv_bytes(), np.float64)[0]) for pipe in pipes]
-    for worker in workers:
-        worker.join()
-    return sum(speeds)
+    alone = partial(_bullet_alone, tape, share, steps)
+    together = (context.Barrier(processes),)
+    with ProcessPoolExecutor(processes, context, _meet, together) as pool:
+        return sum(pool.map(alone, range(0, processes * share, share)))
 
 
-def _bullet_alone(pipe: Connection, tape: Tape, first: int, copies: int, steps: int) -> None:
+#: In a process: where it waits until all have built their Ants.
+_meeting: list[Barrier] = []
+
+
+def _meet(barrier: Barrier) -> None:
+    _meeting.append(barrier)
+
+
+def _bullet_alone(tape: Tape, copies: int, steps: int, first: int) -> float:
     simulator = BulletSimulator(copies)
-    pipe.send_bytes(b"ready")
-    pipe.recv_bytes()
-    speed = simulator_speed(simulator, tape, steps, first)
-    pipe.send_bytes(np.array([speed]).tobytes())
-    simulator.close()
+    _meeting[0].wait()
+    return simulator_speed(simulator, tape, steps, first)
