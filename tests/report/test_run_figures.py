@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 
 import pytest
 import safetensors.numpy
 from test_figures import require_picture
-from written_runs import save_constraint, write_unneeded
+from written_runs import save_constraint
 
 from ringfence.errors import InvalidInput
 from ringfence.objects import NotHere
@@ -16,20 +17,14 @@ from ringfence.report.draw import run_figures
 from ringfence.report.read import read_run
 
 
-@pytest.mark.parametrize("name", ["finished", "without_truth", "linear", "speed", "floor"])
-def test_every_run_has_a_picture(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    run = request.getfixturevalue(name)
-    require_picture(run_figures.run_figure(run, tmp_path / "a.png").read_bytes())
-
-
-def test_the_same_run_gives_the_same_picture(finished: Path, tmp_path: Path) -> None:
-    first, second = (run_figures.run_figure(finished, tmp_path / f"{n}.png") for n in "12")
-    assert first.read_bytes() == second.read_bytes()
-
-
-def test_a_run_without_a_constraint_has_none(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="no constraint"):
-        run_figures.run_figure(write_unneeded(tmp_path / "run"), tmp_path / "a.png")
+def test_the_readmes_picture_is_drawn_from_a_run_and_always_the_same(
+    finished: Path, tmp_path: Path
+) -> None:
+    tool = Path(__file__).parents[2] / "tools" / "quickstart_picture.py"
+    draw = runpy.run_path(str(tool))["picture"]
+    first, second = (draw(finished, tmp_path / f"{n}.png").read_bytes() for n in "12")
+    require_picture(first)
+    assert first == second
 
 
 def test_evidence_is_drawn_where_there_is_some(finished: Path, speed: Path, tmp_path: Path) -> None:

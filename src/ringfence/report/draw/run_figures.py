@@ -1,4 +1,4 @@
-"""Pictures of finished runs: result, evidence, iterations over seeds, paths from above."""
+"""Pictures of finished runs: evidence, iterations over seeds, paths from above."""
 
 from __future__ import annotations
 
@@ -15,20 +15,10 @@ from ringfence.objects import NotHere
 from ringfence.report.cells import Cell, Cells, make_cells
 from ringfence.report.charts import Chart, Summary, charts_of, known, over_runs
 from ringfence.report.draw.axes import contours, draw_map, draw_plane, outline
-from ringfence.report.draw.canvas import (
-    EXPERT,
-    FORBIDDEN,
-    INK,
-    LEARNER,
-    Curve,
-    canvas,
-    draw_curves,
-    save,
-)
+from ringfence.report.draw.canvas import FORBIDDEN, Curve, canvas, save
 from ringfence.report.draw.figures import curves_figure, path_picture, top_view
-from ringfence.report.draw.geometry import lane, levels, limits, thinned
-from ringfence.report.draw.svg_plane import EXPERTS, bounds, histograms
-from ringfence.report.facts import title as run_title
+from ringfence.report.draw.geometry import lane, levels, thinned
+from ringfence.report.draw.svg_plane import EXPERTS, bounds
 from ringfence.report.read import Run, read_episodes, read_json, read_run
 from ringfence.report.text import cell_name
 from ringfence.report.validate import CELL_VIEWS
@@ -38,83 +28,7 @@ WIDTHS = (0.7, 1.0, 1.6)
 POINTS = 250  # of a path on a floor
 
 
-# The result --------------------------------------------------------------------------------------
-
-
-def run_figure(run: Path, path: Path) -> Path:
-    """The picture of a run's result: drawing, evidence and curves side by side."""
-    data = read_run(run)
-    if not data.rows or not data.views:
-        raise InvalidInput(f"{run}: it has no constraint, or no view, to draw")
-    evident = data.cells is not None and data.labels is not None
-    with canvas(12.4 if evident else 8.2, 4.9) as figure:
-        figure.suptitle(run_title(data), x=0.01, ha="left", fontsize=13, fontweight="bold")
-        shares = (1.2, 1.2, 0.95) if evident else (1.2, 0.95)
-        grid = figure.add_gridspec(2, len(shares), width_ratios=shares)
-        _result(figure.add_subplot(grid[:, 0]), data)
-        if evident:
-            _evidence(figure.add_subplot(grid[:, 1]), data)
-        _run_curves(figure, grid, data)
-        return save(figure, path)
-
-
-def _result(ax: Any, run: Run) -> None:
-    n = run.selected - 1
-    if run.cells is not None:
-        learned = run.chosen
-        _map(ax, run, run.cells, cost=learned.cost * learned.forbidden)
-        ax.set_title("Experts' paths and the learned constraint")
-        truth = "" if run.walls is None else ", thick line: true walls"
-        ax.set_xlabel(f"hatched: forbidden by the constraint{truth}", fontsize=8)
-    elif run.views[0].kind == "plane":
-        _plane(ax, run, (run.views[0].columns[0], run.views[0].columns[1]), n)
-        ax.legend(frameon=False, fontsize=7, loc="upper left")
-    else:
-        _spread(ax, run, run.views[0].columns[0], n)
-
-
-def _map(ax: Any, run: Run, cells: Cells, **parts: Any) -> None:
-    """The experts' paths and the places on a map or floor, with other parts."""
-    every = [phi for group in run.experts for phi in group]
-    if cells.layout is None:
-        paths = [lane(cells.path(phi), k) for k, phi in enumerate(every, start=1)]
-    else:
-        paths = [thinned(cells.places(phi), POINTS) for phi in every]
-    draw_map(ax, cells.shape, truth=cells.walls, paths=paths, places=cells.letters, **parts)
-
-
-def _evidence(ax: Any, run: Run) -> None:
-    assert run.cells is not None
-    assert run.labels is not None
-    draw_map(ax, run.cells.shape, labels=run.labels, places=run.cells.letters)
-    outline(ax, run.labels.forbidden, FORBIDDEN, 1.8, "--")
-    ax.set_title("What the demonstrations prove")
-    ax.set_xlabel("dot allowed, P proven, figure: size of the conflict, ? unknown", fontsize=8)
-
-
-def _spread(ax: Any, run: Run, column: int, n: int) -> None:
-    """How one feature is spread under experts and learners, with the learned and the true limit."""
-    bins, groups = histograms(run, column)
-    for group, colour, name in ((0, EXPERT, "experts"), (n + 1, LEARNER, "learners")):
-        ax.stairs(groups[group]["all"], bins, color=colour, alpha=0.5, fill=True, label=name)
-    low, high = float(bins[0]), float(bins[-1])
-    for value in limits(run.learned[n], column, low, high):
-        ax.axvline(value, color=FORBIDDEN, linewidth=1.6, label="learned")
-    for value in [] if run.truth is None else limits(run.truth, column, low, high):
-        ax.axvline(value, color=INK, linewidth=1.2, linestyle=":", label="truth")
-    feature = run.features[column]
-    ax.set(xlabel=f"{feature.name}, {feature.unit}", ylabel="share of steps")
-    ax.legend(frameon=False, fontsize=7)
-
-
-def _run_curves(figure: Any, grid: Any, run: Run) -> None:
-    """Reward, and true cost or (without a truth) what else is known, per iteration."""
-    charts = [chart for chart in charts_of(run.summary) if not chart.title.startswith("Learned")]
-    for place, chart in enumerate(charts[:2]):
-        ax = figure.add_subplot(grid[place, -1])
-        draw_curves(ax, _curves(chart, [run.summary]), "iteration", "")
-        ax.set_title(chart.title)
-        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+# Evidence --------------------------------------------------------------------------------------
 
 
 def evidence_figure(run: Path, path: Path) -> Path:
@@ -125,7 +39,7 @@ def evidence_figure(run: Path, path: Path) -> Path:
         raise InvalidInput(f"{run}: it has no map with evidence to draw")
     with canvas(6.2, 6.8) as figure:
         ax = figure.add_subplot()
-        _map(ax, data, cells, labels=data.labels)
+        draw_run_map(ax, data, cells, labels=data.labels)
         note = "dashed: the constraint"
         if cells.layout is None:
             outline(ax, data.labels.forbidden, FORBIDDEN, 1.8, "--")
@@ -142,6 +56,16 @@ def evidence_figure(run: Path, path: Path) -> Path:
         return save(figure, path)
 
 
+def draw_run_map(ax: Any, run: Run, cells: Cells, **parts: Any) -> None:
+    """The experts' paths and the places on a map or floor, with other parts."""
+    every = [phi for group in run.experts for phi in group]
+    if cells.layout is None:
+        paths = [lane(cells.path(phi), k) for k, phi in enumerate(every, start=1)]
+    else:
+        paths = [thinned(cells.places(phi), POINTS) for phi in every]
+    draw_map(ax, cells.shape, truth=cells.walls, paths=paths, places=cells.letters, **parts)
+
+
 # Over seeds --------------------------------------------------------------------------------------
 
 
@@ -149,10 +73,10 @@ def iterations_figure(summaries: Sequence[Summary], path: Path) -> Path:
     """Parameters, reward and true raw value per iteration: mean and standard error over seeds."""
     wanted = ("Learned", "Reward", "True raw")
     charts = [c for c in charts_of(summaries[0]) if c.title.startswith(wanted)]
-    return curves_figure([(c.title, _curves(c, summaries)) for c in charts], path)
+    return curves_figure([(c.title, chart_curves(c, summaries)) for c in charts], path)
 
 
-def _curves(chart: Chart, summaries: Sequence[Summary]) -> list[Curve]:
+def chart_curves(chart: Chart, summaries: Sequence[Summary]) -> list[Curve]:
     """Means over runs with their errors; what is not known leaves a gap."""
     found = []
     for line in chart.lines:
