@@ -6,11 +6,24 @@ import json
 import math
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from parsed_pages import Page
 
-from ringfence.report.markup import Markup, data_block, number, polyline, table, tag
+from ringfence.disk import write_file
+from ringfence.report.markup import (
+    Markup,
+    data_block,
+    document,
+    number,
+    polyline,
+    static,
+    table,
+    tag,
+)
 
 
 class Texts(HTMLParser):
@@ -77,3 +90,34 @@ def test_columns_of_words_are_told_from_figures() -> None:
     drawn = table(["n", "what"], [[1, "a"]], [{"data_row": 1}], text=(1,))
     assert '<td class="text">a</td>' in drawn
     assert '<tr data-row="1"><td>1</td>' in drawn
+
+
+# The document ------------------------------------------------------------------------------------
+
+
+def test_a_script_comes_along_where_something_is_explored() -> None:
+    for explored in (False, True):
+        got = Page(document("a <title>", [tag("p", "b")], explored))
+        assert got.text("title") == "a <title>"
+        assert len(got.find("script")) == explored
+        assert len(got.find("style")) == 1
+
+
+@pytest.mark.parametrize("name", ["page.css", "explorer.js", "drawings.svg"])
+def test_files_of_the_package_can_stand_in_a_page(name: str) -> None:
+    text = static(name)
+    assert not re.search(r"</(script|style)|https?:|@import", text)
+
+
+def test_every_class_and_pattern_that_is_styled_by_name_exists() -> None:
+    drawings = static("drawings.svg")
+    for used in re.findall(r"url\(#(\w+)\)", static("page.css") + drawings):
+        assert f'id="{used}"' in drawings
+
+
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = write_file(tmp_path / "a.html", b"old")
+    with pytest.raises(OSError, match=r"b/a\.html"):
+        write_file(tmp_path / "b" / "a.html", b"new")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.html"]

@@ -1,4 +1,5 @@
-"""HTML and SVG as text that is escaped by construction, and the few elements that pages repeat.
+"""HTML and SVG as text that is escaped by construction, the few elements that pages repeat, and the
+document around them: everything in it, nothing loaded from anywhere.
 
 `tag` escapes every child and attribute that is not already markup, so a task named
 "<script>" can only ever be shown, never run.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
 from typing import Any
 
 from ringfence.report.text import figure_text
@@ -128,3 +130,30 @@ def table(
 
 def folded(title: str, *children: Child) -> Markup:
     return tag("details", tag("summary", title), *children)
+
+
+# The document ------------------------------------------------------------------------------------
+
+#: Nothing may be loaded from anywhere, whatever the page holds.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def document(title: str, body: Sequence[Child], explored: bool = False) -> str:
+    """The whole page; with an explorer on it, its script comes along."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("title", title),
+        tag("style", static("page.css")),
+    )
+    script = tag("script", static("explorer.js")) if explored else None
+    content = tag("body", static("drawings.svg"), tag("main", body), script)
+    return "<!doctype html>\n" + tag("html", head, content, lang="en")
+
+
+def static(name: str) -> Markup:
+    """A file of the package, as it stands."""
+    folder = resources.files("ringfence.report").joinpath("static")
+    return Markup(folder.joinpath(name).read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from pathlib import Path
 from ringfence.disk import write_file
 from ringfence.objects import NotHere
 from ringfence.report import facts, seeds
-from ringfence.report.markup import Markup, tag, titled
+from ringfence.report.markup import Markup, document, tag, titled
 from ringfence.report.read import Run, read_run
 from ringfence.report.sections import (
     choices,
@@ -27,7 +27,6 @@ from ringfence.report.sections import (
     use,
     walks,
 )
-from ringfence.report.shell import document
 
 NAME = "report.html"
 Section = Callable[[Run], Markup | NotHere]

@@ -12,10 +12,19 @@ from ringfence.errors import InvalidInput
 from ringfence.report.charts import mean_se
 from ringfence.report.draw.svg_cells import share_map
 from ringfence.report.facts import rule
-from ringfence.report.markup import Child, Markup, muted, number, table, tag, tiles, titled
+from ringfence.report.markup import (
+    Child,
+    Markup,
+    document,
+    muted,
+    number,
+    table,
+    tag,
+    tiles,
+    titled,
+)
 from ringfence.report.read import Run, read_config, read_json, require_finished
 from ringfence.report.sections.iterations import charts, columns, values_of
-from ringfence.report.shell import document
 from ringfence.report.text import plural, plus_minus, versions_line
 
 #: What may differ: the seed, the words of the command, and demonstrations that a seed made.
