@@ -143,8 +143,10 @@ def felt(cost: Array, raw: Array, move: float) -> Array:
 
 # The multiplier ----------------------------------------------------------------------------------
 
-#: A fresh training's target comes down from so many limits over its first share of updates.
-LOOSE, ANNEAL = 50.0, 0.3
+#: A fresh training's target comes down from so many limits over its first share of updates. To a
+#: limit of 0 it comes down sooner, from any chance: a way that leads through what is forbidden is
+#: hard to unlearn.
+LOOSE, ANNEAL, ANNEAL_TO_0 = 50.0, 0.3, 0.05
 
 
 def target(channel: Channel, share: float, progress: float, fresh: bool, margin: float) -> float:
@@ -153,7 +155,8 @@ def target(channel: Channel, share: float, progress: float, fresh: bool, margin:
     share: of the limit that such an episode has (`budget_share`); progress: the share of the
     training that is done; fresh: does it begin from nothing?
     """
-    ahead = max(0.0, 1.0 - progress / ANNEAL) if fresh else 0.0
+    over = ANNEAL_TO_0 if channel.zero else ANNEAL
+    ahead = max(0.0, 1.0 - progress / over) if fresh else 0.0
     if channel.zero:
         return float(AIMED_CHANCE ** (1.0 - ahead))
     return float((1.0 - margin) * channel.limit * share * LOOSE**ahead)
@@ -170,9 +173,16 @@ class Multiplier:
     trend: float = 0.0
 
 
-def next_multiplier(m: Multiplier, J: float, target: float, updates: int) -> Multiplier:
+def next_multiplier(
+    m: Multiplier, J: float, target: float, updates: int, patient: bool
+) -> Multiplier:
     """One step on an episode's cost J, or its chance, towards the target: a PI controller of log
-    lam on log(J / target), which looks LEAD updates ahead; updates: of the whole training."""
+    lam on log(J / target), which looks LEAD updates ahead.
+
+    updates: of the whole training; patient: where cost weighs more than reward already, more of it
+    comes by steps of one size, not by factors. A policy that is slow to answer to a limit on its
+    mean cost must not be pushed until it stands still.
+    """
     last = J if m.cost is None else m.cost
     cost = last + COST_SHARE * (J - last)
 
@@ -181,9 +191,9 @@ def next_multiplier(m: Multiplier, J: float, target: float, updates: int) -> Mul
 
     trend = m.trend + TREND_SHARE * (excess(cost) - excess(last) - m.trend)
     e = float(np.clip(np.clip(excess(cost), -1.0, 1.0) + LEAD * trend, -1.0, 1.0))
-    # Where cost weighs more than reward already, more of it comes by steps of one size, not by
-    # factors: a policy that is slow to answer must not be pushed until it stands still.
-    gain = max(GAIN_I / updates, LEAST_GAIN_I) / max(1.0, np.exp(m.level) if e > 0 else 1.0)
+    gain = max(GAIN_I / updates, LEAST_GAIN_I)
+    if patient and e > 0:
+        gain /= max(1.0, np.exp(m.level))
     level = float(np.clip(m.level + gain * e, np.log(LEAST), np.log(MOST)))
     lam = np.exp(level + GAIN_P * e) - np.exp(np.log(LEAST) - GAIN_P)
     return replace(m, lam=float(max(0.0, lam)), level=level, cost=cost, trend=trend)
@@ -255,6 +265,7 @@ class Limits:
                 length * (first if channel.zero else cost),
                 target(channel, share, done / updates, fresh, margin),
                 updates,
+                patient=not channel.zero,
             )
             for channel, m, cost, first in pairs
         ]
