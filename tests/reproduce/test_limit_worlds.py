@@ -96,6 +96,23 @@ def test_a_threshold_is_broken_by_the_reckless_and_kept_by_the_careful(name: str
     assert not careful.any()
 
 
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_seed_and_actions_give_the_same_episode_again(name: str) -> None:
+    if name in NEEDED:
+        pytest.importorskip(NEEDED[name])
+    env = made(read("limits").variants[name].get("world"))
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(10)]
+
+    def episode(seed: int) -> list[Array]:
+        seen = [flat(env.reset(seed=seed)[0])]
+        return seen + [flat(env.step(action)[0]) for action in actions]
+
+    first, *others = [episode(seed) for seed in (3, 4, 5, 6, 7)]
+    assert not all(np.array_equal(first, other) for other in others)
+    assert np.array_equal(first, episode(3))
+
+
 def test_the_limit_that_is_too_strict_is_beyond_the_fastest_walk() -> None:
     variant = read("limits").variants["point-unkeepable"]
     counts = beyond(variant, lambda _: np.array([1.0, 0.0]))

@@ -14,6 +14,7 @@ from small_study import POINT
 
 from ringfence.binomial import binomial_interval
 from ringfence.constraints.linear import parse_inequality
+from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, Trajectory
 from ringfence.reproduce import limits, run
 from ringfence.reproduce.experiment import parse, read
@@ -81,6 +82,11 @@ def test_a_second_time_nothing_is_trained_or_counted(
     monkeypatch.setattr(limits, "evaluate", lambda *_: pytest.fail("counted again"))
     run("tiny.toml", variants=("free", "zero", "fifth"), numbers=[100], say=lambda line: None)
     assert (tiny / "table.json").read_bytes() == before
+
+
+def test_a_seed_that_nobody_has_is_refused(tiny: Path) -> None:
+    with pytest.raises(InvalidInput, match="--seed 5: no variant"):
+        run("tiny.toml", numbers=[100, 5], say=lambda line: None)
 
 
 # Rows from summaries that are made up ------------------------------------------------------------
