@@ -108,9 +108,9 @@ def test_a_seed_and_actions_give_the_same_episode_again(name: str) -> None:
         seen = [flat(env.reset(seed=seed)[0])]
         return seen + [flat(env.step(action)[0]) for action in actions]
 
-    first, *others = [episode(seed) for seed in (3, 4, 5, 6, 7)]
+    first, *others = [episode(seed) for seed in (2, 3, 4)]
     assert not all(np.array_equal(first, other) for other in others)
-    assert np.array_equal(first, episode(3))
+    assert np.array_equal(first, episode(2))
 
 
 def test_the_limit_that_is_too_strict_is_beyond_the_fastest_walk() -> None:
