@@ -117,7 +117,7 @@ reference = { reward = 10.0, spread = 1.0, of = "someone" }
         (folder / name).mkdir()
         found = {"stochastic": figures, "deterministic": figures, "constraint": "x <= -0.85"}
         found["random"] = {"reward": -10.0}
-        summary = {"delta": delta, "env_steps": 1, "limits": found}
+        summary = {"delta": delta, "env_steps": 1, "limits": found, "doubts": ["one", "two"]}
         (folder / name / "seed-100.json").write_text(json.dumps(summary))
     return Study(parse("a file", "made-up", text.encode(), folder), (), folder)
 
@@ -152,6 +152,7 @@ def test_a_reference_is_reached_within_its_spread(
     row = next(row for row in limits.limits(made).rows if row["variant"] == "best")
     assert row["reached"] is reached
     assert (row["reference_of"], row["small"]) == ("someone", False)
+    assert row["told"] == "one; two"
 
 
 @pytest.mark.parametrize(
