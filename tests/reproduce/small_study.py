@@ -67,3 +67,50 @@ def game(*rows: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "env_steps": 1000,
         **changes,
     }  # fmt: skip
+
+
+#: A point that is hardly trained, for `kind = "limit"`.
+POINT = """
+about = "a point that is hardly trained"
+kind = "limit"
+seeds = 2
+first_seed = 100
+
+[base]
+world.kind = "gym"
+world.env = "ringfence.reproduce.limit_worlds:Point"
+world.steps = 60
+world.features = [{ name = "x", unit = "m", column = 0 }]
+
+[base.solver]
+kind = "ppo"
+env_steps = 1024
+copies = 16
+steps = 32
+passes = 1
+hidden = [16]
+evaluation_episodes = 2
+
+[variants.free]
+part = "point"
+seeds = 1
+training.constraint = "none"
+training.activation = "steps"
+training.delta = 0.0
+training.judged_under = ["x <= -0.85"]
+
+[variants.zero]
+like = "free"
+part = "point"
+seeds = 2
+training.constraint = "x <= -0.85"
+
+[variants.fifth]
+like = "zero"
+part = "point"
+training = { share_of = "free", share = 0.2 }
+
+[[table]]
+rows = "limits"
+columns = [["env", "environment"], ["limit", "limit"], ["seed", "seed"], ["reward", "reward"]]
+"""

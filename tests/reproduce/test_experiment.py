@@ -28,8 +28,9 @@ def test_every_variant_of_a_built_in_experiment_can_be_played(name: str) -> None
 
 def test_all_of_todays_experiments_are_there() -> None:
     assert experiment.names() == [
-        "ablation", "baselines", "cheetah", "experts", "grid", "maze", "multipliers", "noisy",
-        "point-maze", "position", "resets", "selection", "unseen", "velocity",
+        "ablation", "baselines", "cheetah", "experts", "grid", "limits", "maze",
+        "multipliers", "noisy", "point-maze", "position", "resets", "selection", "unseen",
+        "velocity",
     ]  # fmt: skip
 
 
@@ -45,6 +46,31 @@ def test_a_variant_is_its_base_what_it_is_like_and_its_own() -> None:
     assert read("ablation").variants["usual"].settings == usual.settings
     without = read("ablation").variants["no-clone"]
     assert without.get("opening") == {"probe": False, "kind": "none", "initial": "free"}
+
+
+def test_a_variant_goes_over_values_and_seeds_begin_where_the_file_says() -> None:
+    text = """
+about = "several"
+first_seed = 100
+seeds = 2
+[variants.one]
+part = "all"
+reference = { reward = 3.0, of = "someone" }
+solver.margin = 0.3
+[variants.at]
+like = "one"
+part = "all"
+seeds = 1
+over = { "solver.margin" = [0.1, 0.2] }
+"""
+    found = experiment.parse("a file", "several", text.encode(), Path())
+    margins = {name: v.get("solver")["margin"] for name, v in found.variants.items()}
+    assert margins == {"one": 0.3, "at-0.1": 0.1, "at-0.2": 0.2}
+    assert [list(v.numbers) for v in found.variants.values()] == [[100, 101], [100], [100]]
+    assert [v.reference for v in found.variants.values()] == [
+        {"reward": 3.0, "of": "someone"}, {}, {},
+    ]  # fmt: skip
+    assert len(chosen(found, only=["all"])) == 3
 
 
 def test_a_settled_expert_trains_longer_with_a_falling_rate() -> None:

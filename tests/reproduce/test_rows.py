@@ -44,6 +44,10 @@ def test_one_seed_has_no_error() -> None:
     assert mean_of([{"x": 2.0}]) == {"x": 2.0}
 
 
+def test_a_bar_in_a_cell_is_no_border() -> None:
+    assert markdown([Column("c", "c")], [{"c": "|x| <= 1"}]).endswith("| \\|x\\| <= 1 |")
+
+
 def test_the_first_cell_of_a_mean_is_bold() -> None:
     columns = [Column("name", "what"), Column("seed", "seed"), Column("x", "x", ".1f")]
     text = markdown(columns, with_means([{"name": "a", "seed": 0, "x": 1.0}], ["name"]))

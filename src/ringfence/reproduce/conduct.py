@@ -57,6 +57,9 @@ def run(
         refuse_other_results(variant, place / variant.name)
     study = Study(experiment, tuple(chosen), place, say, workers, seeds)
     command = command or f"ringfence reproduce {name_or_path}"
+    for number in numbers:
+        if all(number not in variant.numbers for variant in chosen):
+            raise InvalidInput(f"--seed {number}: no variant that is played has this seed")
     plays = [(v, n) for v in chosen for n in v.numbers if not numbers or n in numbers]
     if workers > 1 and experiment.file.kind in SINGLE_TRAININGS:
         play_apart(study, name_or_path, settings, plays)

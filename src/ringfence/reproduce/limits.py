@@ -164,6 +164,7 @@ def row_of(variant: Variant, seed: int, summary: Summary | None) -> Row:
         return {**row, "limit": None if "share_of" in training else row["limit"], "status": NOT_RUN}
     found = summary["limits"]
     row |= {"limit": summary["delta"] if limited else None, "steps": summary["env_steps"]}
+    row["told"] = "; ".join(summary.get("doubts", ()))
     for actions, end in zip(ACTIONS, ("", "_deterministic"), strict=True):
         row |= {name + end: found[actions][name] for name in FIGURES}
     if found["constraint"] is None:

@@ -41,7 +41,7 @@ def markdown(columns: Sequence[Column], rows: Iterable[Row]) -> str:
     lines = [[column.name for column in columns], ["---"] * len(columns)]
     seeds = any(column.key == "seed" for column in columns)
     for row in rows:
-        cells = [cell(row, column) for column in columns]
+        cells = [cell(row, column).replace("|", "\\|") for column in columns]
         if seeds and row.get("seed") == MEAN:
             cells[0] = f"**{cells[0]}**"
         lines.append(cells)
