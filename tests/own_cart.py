@@ -36,10 +36,11 @@ probe = false
 env_steps = 1024
 copies = 16
 steps = 16
-batch = 128
+minibatches = 2
 passes = 1
 hidden = [16]
 evaluation_episodes = 4
+test_episodes = 8
 """
 
 

@@ -80,7 +80,7 @@ FILES = {
         ([("expert_budget = 0.5", "expert_budget = -1.0")], "at least 0", "-1"),
         ([('kind = "gym"', 'kind = "moon"')], "[world] kind: 'moon'", "grid, gym"),
         ([('kind = "gym"', "")], "my.toml: [world] kind is missing", "grid, gym"),
-        ([("batch = 128", "batch = 100")], "not a multiple", "batch size 100"),
+        ([("minibatches = 2", "minibatches = 3")], "does not divide", "3 minibatches"),
         ([("steps = 16", "steps = 0")], "steps must be at least 1", "got 0"),
         ([("hidden = [16]", 'hidden = "16"')], '[solver] hidden: "16"', "is not an array"),
         ([("[opening]", "[opening")], "my.toml: not valid TOML", "line"),

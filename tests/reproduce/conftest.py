@@ -10,7 +10,7 @@ import pytest
 from ringfence.reproduce import run
 
 SOLVER = (
-    "{ env_steps = 512, copies = 16, steps = 16, batch = 128, passes = 1, hidden = [16], "
+    "{ env_steps = 512, copies = 16, steps = 16, minibatches = 2, passes = 1, hidden = [16], "
     "evaluation_episodes = 2 }"
 )
 GAMES = f"""

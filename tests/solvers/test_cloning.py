@@ -154,7 +154,7 @@ def test_a_clone_acts_as_it_did_while_only_its_critic_learns() -> None:
     start = clone(demonstrations(), task, (0,), CloningConfig(steps=20))
     start["norm/std"] *= 0.3  # the demonstrations' inputs vary less than the training's
     config = PPOConfig(
-        env_steps=1024, copies=8, steps=32, batch=64, passes=2, evaluation_episodes=2
+        env_steps=1024, copies=8, steps=32, minibatches=4, passes=2, evaluation_episodes=2
     )
     constraint = parse_inequality("speed <= 0.75", task.features)
     problem = Problem(task, constraint, 20.0, start, (0,))
