@@ -298,6 +298,11 @@ def anyones_code(what: str) -> Iterator[None]:
         ) from problem
 
 
+def given_actions(space: gymnasium.Space[Any], actions: Array) -> NDArray[Any]:
+    """Actions [n, a] as an environment takes them: of a Discrete space [n]."""
+    return (actions[:, 0] if isinstance(space, Discrete) else actions).astype(space.dtype)
+
+
 class GymSimulator:
     """Copies of a GymTask in one SyncVectorEnv that never resets by itself."""
 
@@ -380,9 +385,7 @@ class GymSimulator:
         self._ended[which] = False
 
     def _given(self, actions: Array) -> NDArray[Any]:
-        """Actions [n, a] as the environment takes them: of a Discrete space [n]."""
-        space = self._envs.single_action_space
-        return (actions[:, 0] if isinstance(space, Discrete) else actions).astype(space.dtype)
+        return given_actions(self._envs.single_action_space, actions)
 
     def _rewards(self, before: Array, actions: Array, own: Array) -> Array:
         if self._task.reward is None:
