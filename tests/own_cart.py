@@ -97,6 +97,12 @@ class Shaky(Cart):
         return super().step(action + np.random.default_rng().normal(0.0, 0.1, 1))
 
 
+class Buttons(Cart):
+    """Its actions are neither numbers nor choices."""
+
+    action_space = gymnasium.spaces.MultiBinary(3)
+
+
 def slowly(before, actions, after):
     """Another reward: paid for being slow."""
     return -after[:, 0]

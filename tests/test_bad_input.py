@@ -50,7 +50,7 @@ FILES = {
         ([(ENV, 'env = "own_cart:LIMIT"')], "not a function", "float"),
         ([(ENV, 'env = "own_cart:arrays"')], "not a gymnasium.Env", "compatibility wrapper"),
         ([(ENV, ENV + "\nkwargs = { color = 1 }")], "unexpected keyword argument", "color"),
-        ([(ENV, 'env = "CartPole-v1"')], "actions must be a flat Box", "Discrete"),
+        ([(ENV, 'env = "own_cart:Buttons"')], "actions must be a flat Box", "put a wrapper"),
         ([("steps = 50", "")], "no registered episode length", "in a file: steps"),
         ([(ENV, "")], "my.toml: [world] env: missing", ""),
     ],
