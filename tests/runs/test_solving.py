@@ -250,11 +250,10 @@ drive(Path(sys.argv[1]), on_record=shoot)
 
 
 def kill(out: Path) -> None:
-    tests = str(Path(__file__).parents[1])
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(out)],
         check=False,
-        env={**os.environ, "PYTHONPATH": tests},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == -9
     assert not (out / "summary.json").exists()
