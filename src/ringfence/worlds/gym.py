@@ -211,6 +211,12 @@ class GymTask:
             return (int(space.n),)
         return tuple(map(int, space.nvec)) if isinstance(space, MultiDiscrete) else ()
 
+    def given(self, actions: Array) -> NDArray[Any]:
+        """Actions [n, a] as the environment takes them: of a Discrete space whole numbers [n]."""
+        space = self._spaces[1]
+        whole = np.rint(actions) if self.choices else actions
+        return (whole[:, 0] if isinstance(space, Discrete) else whole).astype(space.dtype)
+
     def simulator(self, copies: int) -> GymSimulator:
         return GymSimulator(self, copies)
 
@@ -298,11 +304,6 @@ def anyones_code(what: str) -> Iterator[None]:
         ) from problem
 
 
-def given_actions(space: gymnasium.Space[Any], actions: Array) -> NDArray[Any]:
-    """Actions [n, a] as an environment takes them: of a Discrete space [n]."""
-    return (actions[:, 0] if isinstance(space, Discrete) else actions).astype(space.dtype)
-
-
 class GymSimulator:
     """Copies of a GymTask in one SyncVectorEnv that never resets by itself."""
 
@@ -336,7 +337,7 @@ class GymSimulator:
         self._begin(np.flatnonzero(self._ended))  # a copy that ended and wasn't reset starts over
         before = self._seen.copy()
         with anyones_code(f"a step of {self._task.name}"):
-            seen, rewards, terminated, truncated, info = self._envs.step(self._given(actions))
+            seen, rewards, terminated, truncated, info = self._envs.step(self._task.given(actions))
         if np.shape(seen) != before.shape:
             raise SolverFailed(
                 f"{self._task.name} returned observations of shape {np.shape(seen)}, "
@@ -362,7 +363,7 @@ class GymSimulator:
         self._seeds = saved["seeds"].astype(np.int64)
         self._begin(np.arange(self.copies))
         for i, env in enumerate(self._envs.envs):
-            for action in self._given(saved[f"actions{i}"]):
+            for action in self._task.given(saved[f"actions{i}"]):
                 self._seen[i] = env.step(action)[0]
             self._actions[i] = list(saved[f"actions{i}"])
         return self._seen.copy()
@@ -383,9 +384,6 @@ class GymSimulator:
             self._seen[i] = self._envs._env_obs[i]
             self._actions[i] = []
         self._ended[which] = False
-
-    def _given(self, actions: Array) -> NDArray[Any]:
-        return given_actions(self._envs.single_action_space, actions)
 
     def _rewards(self, before: Array, actions: Array, own: Array) -> Array:
         if self._task.reward is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ringfence.errors import InvalidInput, RingfenceError
 from ringfence.objects import Array
-from ringfence.worlds.gym import GymTask, given_actions
+from ringfence.worlds.gym import GymTask
 from ringfence.worlds.named import blame
 from ringfence.worlds.sim.shapes import Shaped
 from ringfence.worlds.sim.sources import FeatureReader
@@ -52,14 +52,14 @@ def _run(task: GymTask, env: Any, seed: int, actions: Array) -> Replay:
     # copies: an environment may write its next observation into the same array
     after = np.array(env.reset(seed=seed)[0], np.float64)
     seen, rewards, features, terminated = [after], [], [], False
-    for action, given in zip(actions, given_actions(env.action_space, actions), strict=True):
+    for action, given in zip(actions, task.given(actions), strict=True):
         before = after
         raw, reward, terminated, truncated, info = env.step(given)
         after = np.array(raw, np.float64)
         seen.append(after)
         if task.reward is not None:
-            rows = (x[None].astype(np.float64) for x in (before, action, after))
-            reward = np.asarray(task.reward(*rows), np.float64).reshape(1)[0]
+            step = (x[None].astype(np.float64) for x in (before, action, after))
+            reward = np.asarray(task.reward(*step), np.float64).reshape(1)[0]
         rewards.append(float(reward))
         features.append(reader.one(before, action, after, info)[0])
         if not (np.isfinite(after).all() and np.isfinite(reward)):
@@ -70,11 +70,9 @@ def _run(task: GymTask, env: Any, seed: int, actions: Array) -> Replay:
 
 
 def trial(task: GymTask) -> Replay:
-    """A few random steps, the same ones for every task with the same actions."""
+    """A few random steps, the same ones for every task with the same box of actions."""
     shape = (TRIAL_STEPS, len(task.action_low))
     share = np.random.default_rng(TRIAL_SEED).random(shape)
-    if task.choices:
-        return replay(task, TRIAL_SEED, task.action_low + np.floor(share * task.choices))
     actions = task.action_low + share * (task.action_high - task.action_low)
     return replay(task, TRIAL_SEED, actions)
 
