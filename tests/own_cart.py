@@ -36,10 +36,11 @@ probe = false
 env_steps = 1024
 copies = 16
 steps = 16
-batch = 128
+minibatches = 2
 passes = 1
 hidden = [16]
 evaluation_episodes = 4
+test_episodes = 8
 """
 
 
@@ -63,6 +64,28 @@ class Cart(gymnasium.Env):
         return seen, self.pay * self.speed, False, False, {"speed": self.speed}
 
 
+class GoalCart(Cart):
+    """Sees the speed that it is paid to go at, too; it begins at a speed of `begin`."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
+
+    def __init__(self, goal=0.5, begin=0.0, push=0.2):
+        super().__init__(push=push)
+        self.goal, self.begin = goal, begin
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.speed += self.begin
+        return self._seen(), {}
+
+    def step(self, action):
+        *_, info = super().step(action)
+        return self._seen(), -abs(self.speed - self.goal), False, False, info
+
+    def _seen(self):
+        return np.array([self.speed, self.goal], np.float32)
+
+
 def make_cart(**settings):
     return Cart(**settings)
 
@@ -72,6 +95,12 @@ class Shaky(Cart):
 
     def step(self, action):
         return super().step(action + np.random.default_rng().normal(0.0, 0.1, 1))
+
+
+class Buttons(Cart):
+    """Its actions are neither numbers nor choices."""
+
+    action_space = gymnasium.spaces.MultiBinary(3)
 
 
 def slowly(before, actions, after):

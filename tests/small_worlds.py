@@ -38,10 +38,11 @@ PPO: Document = {
     "env_steps": 2 * 16 * 16,
     "copies": 16,
     "steps": 16,
-    "batch": 128,
+    "minibatches": 2,
     "passes": 1,
     "hidden": [16],
     "evaluation_episodes": 2,
+    "test_episodes": 4,
     "checkpoint_every": 1,
 }
 LEARNING: Document = {

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from ringfence.constraints.classes import TableClass
+from ringfence.constraints.conjunction import Conjunction
 from ringfence.constraints.table import TableConstraint
 from ringfence.constraints.template import parse_template
 from ringfence.errors import InvalidInput
-from ringfence.game import Record, Rules, limit, play
+from ringfence.game import Record, Rules, limits_of, play
 from ringfence.objects import Array, Behaviour, Constraint, Feature, J, Problem, Solution
 from ringfence.players.ftrl import ftrl
 from ringfence.players.player import ConstraintPlayer
@@ -228,7 +229,17 @@ def test_single_task_limit_is_the_expert_s_cost_and_an_annealed_buffer() -> None
     assert [record.deltas[0] for record in records] == pytest.approx(expected)
     assert [problems[0].delta for problems in asked] == pytest.approx(expected)
     c = TableConstraint(CELL, np.array([0.0, 1.0]))
-    assert limit(Rules(multi_task=False), 1, visits(3.0, 1.0), c) == 1.0
+    assert limits_of(Rules(multi_task=False), 1, visits(3.0, 1.0), c) == (1.0,)
+
+
+def test_each_part_of_several_limits_at_once_has_its_own() -> None:
+    """The expert's cost under each part, each with the buffer; delta is their sum."""
+    parts = tuple(TableConstraint(CELL, np.array(values)) for values in ([0.0, 1.0], [0.5, 0.0]))
+    rules = Rules(multi_task=False, buffer=2.0, anneal=0.75)
+    assert limits_of(rules, 1, visits(3.0, 1.0), Conjunction(parts)) == (1.0 + 2.0, 1.5 + 2.0)
+    assert limits_of(Rules(), 1, visits(3.0, 1.0), Conjunction(parts)) == (0.0, 0.0)
+    _, _, asked = scripted_game(rules, K=1)
+    assert all(problem.deltas == (problem.delta,) for problems in asked for problem in problems)
 
 
 def test_game_stops_at_the_first_payoff_within_epsilon_and_records_it() -> None:

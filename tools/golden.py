@@ -34,7 +34,7 @@ WORDS = """
 mujoco    learn --world ant --demos demos/ant $truth --iterations 2 --seed 1 $ppo
 bullet    learn --world ant-bullet --demos demos/ant-bullet $truth --iterations 2 --seed 1 $ppo
 ppo       --steps 2048 --ppo copies=16 --ppo batch=256 --ppo passes=2 --ppo hidden=[16] \
---ppo evaluation_episodes=2 || --steps 2048 --set solver.copies=16 --set solver.batch=256 \
+--ppo evaluation_episodes=2 || --steps 2048 --set solver.copies=16 \
 --set solver.passes=2 --set solver.hidden=[16] --set solver.evaluation_episodes=2
 truth     --truth "speed <= 0.75"
 speed     --class "speed <= ?"
@@ -65,7 +65,8 @@ gradient  --multiplier gradient || --set solver.multiplier=gradient
 lp        --solver lp || --set solver.kind=lp
 lazy      --expert-delta 0.3 || --set experts.delta=0.3
 solver    ppo = { $settings } || solver = { $settings }
-settings  env_steps = 2048, copies = 8, batch = 128, hidden = [16], evaluation_episodes = 4
+settings  env_steps = 2048, copies = 8, batch = 128, hidden = [16], evaluation_episodes = 4 || \
+env_steps = 2048, copies = 8, hidden = [16], evaluation_episodes = 4
 """
 #: The files beside the runs.
 FILES = {

@@ -11,7 +11,7 @@ from ringfence.solvers.ppo import PPOConfig, first_learner, make_collector
 from ringfence.worlds.ant import AntTask
 
 SMALL = BenchConfig(
-    rounds=1, updates=2, ppo=PPOConfig(copies=8, steps=16, batch=64, passes=1, hidden=(16, 16))
+    rounds=1, updates=2, ppo=PPOConfig(copies=8, steps=16, minibatches=2, passes=1, hidden=(16, 16))
 )
 
 

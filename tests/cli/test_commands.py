@@ -365,7 +365,7 @@ def test_a_task_of_another_file_is_learned_under_the_constraint(
 def test_solve_on_an_environment_that_is_named(tmp_path: Path, ask: Ask) -> None:
     words = ["solve", "--world", "gym:own_cart:make_cart", "--feature", "speed:m/s"]
     words += ["--horizon", 30, "--constraint", "speed <= 0.5", "--delta", 3, "--episodes", 2]
-    for entry in ("copies=16", "steps=16", "batch=128", "passes=1", "hidden=[16]"):
+    for entry in ("copies=16", "steps=16", "minibatches=2", "passes=1", "hidden=[16]"):
         words += ["--set", f"solver.{entry}"]
     code, out, _ = ask(*words, "--steps", 512, "--out", tmp_path / "out")
     assert code == 0

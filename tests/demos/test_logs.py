@@ -93,3 +93,9 @@ def test_the_layout_of_the_example_is_the_documented_one(tmp_path: Path) -> None
     found = logs.read("logs.npz", tmp_path)
     assert [len(log) for log in found] == [own_cart.STEPS] * 8
     assert all(len(log.observations) == own_cart.STEPS + 1 for log in found)
+
+
+def test_choices_may_be_recorded_without_a_column_of_their_own() -> None:
+    assert logs.columns(np.array([0, 2, 1])).tolist() == [[0], [2], [1]]
+    rows = np.zeros((3, 2))
+    assert logs.columns(rows) is rows

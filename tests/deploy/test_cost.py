@@ -111,6 +111,51 @@ def test_rewards_observations_and_the_rest_of_info_are_untouched() -> None:
         assert {k: more[k] for k in info} == info
 
 
+class Costly(Walk):
+    """It has a cost of its own: 10 times x."""
+
+    def step(self, action):
+        *rest, info = super().step(action)
+        return (*rest, info | {"cost": 10 * self.x})
+
+
+def test_a_cost_that_the_environment_has_is_kept_beside() -> None:
+    infos = run(ConstraintCost(Costly(), LIMIT), ACTIONS)
+    x = np.array([[0.2], [0.4], [0.6], [0.8]])
+    np.testing.assert_allclose([i["env_cost"] for i in infos], 10 * x[:, 0])
+    np.testing.assert_allclose([i["cost"] for i in infos], LIMIT.cost(x), atol=1e-12)
+    assert all("env_cost" not in i for i in run(ConstraintCost(Walk(), LIMIT), ACTIONS))
+    # the constraint may be about that very cost
+    own = run(ConstraintCost(Costly(), LIMIT, {"x": "cost"}), ACTIONS)
+    np.testing.assert_allclose([i["cost_raw"] for i in own], 10 * x[:, 0] - 0.25)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_in_a_vector_environment_too_in_every_autoreset_mode(mode) -> None:
+    """The mean of each copy's costs: 2, 4, .. 12, of which the last ends the episode."""
+    envs = SyncVectorEnv([Costly, Costly], autoreset_mode=mode)
+    wrapped = VectorConstraintCost(envs, LIMIT)
+    wrapped.reset(seed=0)
+    for n in range(1, 7):
+        *_, terminated, _, info = wrapped.step(np.full((2, 1), 0.2))
+        assert terminated.all() == (n == 6)
+        there = info["final_info"] if n == 6 and mode == AutoresetMode.SAME_STEP else info
+        np.testing.assert_allclose(there["env_cost"], 2.0 * n)
+        assert there["_env_cost"].all()
+        np.testing.assert_allclose(there["cost"], LIMIT.cost([[0.2 * n]])[0], atol=1e-12)
+    if mode == AutoresetMode.NEXT_STEP:  # a step that only resets has no cost of either kind
+        *_, info = wrapped.step(np.full((2, 1), 0.2))
+        assert "env_cost" not in info
+        assert not info["_cost"].any()
+
+
+def test_a_third_cost_is_refused() -> None:
+    twice = ConstraintCost(ConstraintCost(Walk(), LIMIT), LIMIT)
+    assert run(twice, ACTIONS)[3]["env_cost"] == run(twice, ACTIONS)[3]["cost"] > 0
+    with pytest.raises(InvalidInput, match="'env_cost' already: wrap the environment once"):
+        run(ConstraintCost(ConstraintCost(Costly(), LIMIT), LIMIT), ACTIONS)
+
+
 class Broken(Walk):
     """Gives `value` as x."""
 

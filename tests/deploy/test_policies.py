@@ -17,6 +17,7 @@ from ringfence.deploy.policies import ABOUT, WEIGHTS, to_bytes
 from ringfence.errors import InvalidInput
 from ringfence.solvers.ppo import evaluate
 from ringfence.worlds.ant import AntTask
+from toy_tasks import FIVE_BY_THREE
 
 TASK = AntTask(horizon=20)
 HEAVY = {"jax", "optax", "mujoco", "gymnasium", "scipy", "minari", "matplotlib", "rich"}
@@ -147,3 +148,18 @@ def test_a_damaged_policy_is_refused(tmp_path: Path, harm, words: str) -> None:
     harm(saved(tmp_path) / "policy")
     with pytest.raises(InvalidInput, match=words):
         ringfence.load_policy(tmp_path)
+
+
+def test_a_policy_of_choices_gives_their_numbers(tmp_path: Path) -> None:
+    arrays, place = policy_for(FIVE_BY_THREE), tmp_path / "policy"
+    place.mkdir()
+    about = {"constraint": "speed <= 0.3", "delta": 5.0, "ppo": {"augment": True}}
+    for name, content in to_bytes(arrays, FIVE_BY_THREE, about).items():
+        (place / name).write_bytes(content)
+    policy = ringfence.load_policy(tmp_path)
+    (run,) = evaluate(FIVE_BY_THREE, arrays, lambda phi: phi[:, 0], 1, (3,), deterministic=True)
+    raw = [0.0, *run.features[:-1, 0]]
+    np.testing.assert_array_equal(policy.act(run.observations[:-1], raw), run.actions)
+    assert policy.act(run.observations[0]).shape == (2,)
+    drawn = policy.act(np.zeros((500, 2)), rng=np.random.default_rng(0))
+    assert [sorted(np.unique(column)) for column in drawn.T] == [[0, 1, 2, 3, 4], [0, 1, 2]]

@@ -10,8 +10,8 @@ import pytest
 from ringfence.reproduce import run
 
 SOLVER = (
-    "{ env_steps = 512, copies = 16, steps = 16, batch = 128, passes = 1, hidden = [16], "
-    "evaluation_episodes = 2 }"
+    "{ env_steps = 512, copies = 16, steps = 16, minibatches = 2, passes = 1, hidden = [16], "
+    "evaluation_episodes = 2, test_episodes = 4 }"
 )
 GAMES = f"""
 about = "games on a small Ant"
@@ -58,23 +58,22 @@ solver = {SOLVER}
 constraint = "speed <= 0.75"
 delta = 1000.0
 
-[variants.pid]
-reason = "PID"
+[variants.plain]
+reason = "plain"
 
-[variants.gradient]
-reason = "classical"
-solver.multiplier = "gradient"
+[variants.fixed]
+reason = "a multiplier that nothing controls"
+solver.fixed_lam = 0.5
 
 [variants.with]
 reason = "with"
 seeds = 1
-training = {{ starts = "pid", start_episodes = 2 }}
+training = {{ starts = "plain", start_episodes = 2 }}
 solver.start_share = 0.5
 
-[variants.settled]
+[variants.longer]
 seeds = 1
-training.after = "pid"
-solver.cool_down = 1.0
+training.after = "plain"
 
 [variants.free]
 seeds = 1
@@ -136,5 +135,5 @@ def trainings(place: Path) -> Iterator[Path]:
     """results/trainings of the trainings, of which one was not run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        names = ("pid", "with", "settled", "free", "still")
+        names = ("plain", "with", "longer", "free", "still")
         yield place / run("trainings.toml", variants=names, say=lambda line: None)

@@ -32,7 +32,7 @@ kind = "ppo"
 env_steps = 512
 copies = 8
 steps = 32
-batch = 128
+minibatches = 2
 hidden = [8]
 evaluation_episodes = 2
 

@@ -28,9 +28,8 @@ def test_every_variant_of_a_built_in_experiment_can_be_played(name: str) -> None
 
 def test_all_of_todays_experiments_are_there() -> None:
     assert experiment.names() == [
-        "ablation", "baselines", "cheetah", "experts", "grid", "limits", "maze",
-        "multipliers", "noisy", "point-maze", "position", "resets", "selection", "unseen",
-        "velocity",
+        "ablation", "baselines", "cheetah", "experts", "grid", "limits", "maze", "noisy",
+        "point-maze", "position", "resets", "selection", "unseen", "velocity",
     ]  # fmt: skip
 
 
@@ -40,7 +39,7 @@ def test_a_variant_is_its_base_what_it_is_like_and_its_own() -> None:
     assert bullet.get("demonstrations")["keep_saturated"] == 0.05
     assert (bullet.get("game")["iterations"], bullet.get("game")["stop_share"]) == (10, 1.0)
     noisy = read("noisy").variants["position-bullet"]
-    assert noisy.get("solver")["initial_lam"] == 1.5
+    assert noisy.get("solver") == {"kind": "ppo", "env_steps": 50_000}
     assert noisy.get("demonstrations")["noise"] == 0.5
     usual = read("velocity").variants["mujoco"]
     assert read("ablation").variants["usual"].settings == usual.settings
@@ -73,20 +72,16 @@ over = { "solver.margin" = [0.1, 0.2] }
     assert len(chosen(found, only=["all"])) == 3
 
 
-def test_a_settled_expert_trains_longer_with_a_falling_rate() -> None:
-    plain, settled = (
-        read("experts").variants[n].get("solver")
-        for n in ("bullet-velocity-20", "bullet-velocity-20-settled")
-    )
-    assert settled["env_steps"] == 1.25 * plain["env_steps"]
-    assert settled["cool_down"] == 0.2
-    on = read("experts").variants["bullet-position-100-settled"]
-    assert on.get("training")["after"] == "bullet-position-100"
+def test_every_expert_has_the_one_setting_and_only_its_number_of_steps() -> None:
+    variants = read("experts").variants.values()
+    assert {tuple(v.get("solver")) for v in variants} == {("kind",), ("kind", "env_steps")}
+    both = {v.name.partition("-")[2] for v in variants}
+    assert {v.name for v in variants} == {f"{s}-{v}" for s in ("mujoco", "bullet") for v in both}
 
 
 def test_the_ablations_games_are_all_different() -> None:
     variants = read("ablation").variants.values()
-    assert len({json.dumps(v.settings, sort_keys=True) for v in variants}) == 8
+    assert len({json.dumps(v.settings, sort_keys=True) for v in variants}) == 7
     assert {v.get("demonstrations")["expert"] for v in variants} == {"experts/mujoco-velocity-20"}
 
 
@@ -153,13 +148,13 @@ def test_variants_are_chosen_by_name_and_by_part() -> None:
 
 
 def test_settings_make_a_new_variant_that_says_them() -> None:
-    (gentle,) = chosen(read("velocity"), settings=["solver.gain_p=0.02", "player.kind=payoff"])
-    assert gentle.name == "mujoco-gain-p-0.02-kind-payoff"
-    assert gentle.get("solver")["gain_p"] == 0.02
+    (gentle,) = chosen(read("velocity"), settings=["solver.margin=0.3", "player.kind=payoff"])
+    assert gentle.name == "mujoco-margin-0.3-kind-payoff"
+    assert gentle.get("solver")["margin"] == 0.3
     assert gentle.get("player") == {"kind": "payoff"}
     for wrong, message in (
-        ("gain_p=0.02", "give TABLE.KEY=VALUE"),
-        ("solvr.gain_p=0.02", "with a table of world, "),
+        ("margin=0.3", "give TABLE.KEY=VALUE"),
+        ("solvr.margin=0.3", "with a table of world, "),
         ("demonstrations.nois=1", "demonstrations.nois: unknown"),
     ):
         with pytest.raises(InvalidInput, match=message):

@@ -55,5 +55,5 @@ def test_without_its_run_a_figure_is_left_as_it_is(
     pictures.point_panels(study("point-maze"), path)
     panels = {"panels": [["cost", "cost", "limit"]], "variants": "*"}
     pictures.trainings(replace(study("experts"), options=panels), path)
-    pictures.compared_trainings(replace(study("multipliers"), options=panels), path)
+    pictures.compared_trainings(replace(study("resets"), options=panels), path)
     assert not path.exists()

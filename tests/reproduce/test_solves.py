@@ -20,11 +20,11 @@ def folder(name: str) -> Path:
 
 
 def test_a_training_goes_on_from_another(trainings: Path) -> None:
-    on = folder("settled")
-    first = safetensors.numpy.load_file(folder("pid") / WEIGHTS)
+    on = folder("longer")
+    first = safetensors.numpy.load_file(folder("plain") / WEIGHTS)
     begun = safetensors.numpy.load_file(on / "start.safetensors")
     assert all(np.array_equal(begun[name], first[name]) for name in first)
-    assert (on / WEIGHTS).read_bytes() != (folder("pid") / WEIGHTS).read_bytes()
+    assert (on / WEIGHTS).read_bytes() != (folder("plain") / WEIGHTS).read_bytes()
 
 
 def test_episodes_start_at_the_states_of_another(trainings: Path) -> None:
@@ -32,7 +32,7 @@ def test_episodes_start_at_the_states_of_another(trainings: Path) -> None:
     assert states.shape[1] == 29
     both = [
         json.loads((trainings / name / "seed-0.json").read_text())["stochastic"]
-        for name in ("pid", "with")
+        for name in ("plain", "with")
     ]
     assert both[0] != both[1]
 
@@ -40,18 +40,18 @@ def test_episodes_start_at_the_states_of_another(trainings: Path) -> None:
 def test_what_another_experiment_trained_is_not_trained_again(
     trainings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = Path("trainings.toml").read_text().replace("[variants.pid]", "[variants.renamed]")
-    (tmp_path / "other.toml").write_text(text.replace('"pid"', '"renamed"'))
+    text = Path("trainings.toml").read_text().replace("[variants.plain]", "[variants.renamed]")
+    (tmp_path / "other.toml").write_text(text.replace('"plain"', '"renamed"'))
     made: list[Path] = []
     create = solving.create
     monkeypatch.setattr(
         solving, "create", lambda out, *a, **k: made.append(out) or create(out, *a, **k)
     )
     out = tmp_path / "out"
-    run(str(tmp_path / "other.toml"), variants=("renamed", "gradient"), seeds=1, out=out,
+    run(str(tmp_path / "other.toml"), variants=("renamed", "fixed"), seeds=1, out=out,
         say=lambda line: None)  # fmt: skip
     assert len(made) == 1  # the classical one alone
-    first = (trainings / "pid" / "seed-0.json").read_bytes()
+    first = (trainings / "plain" / "seed-0.json").read_bytes()
     assert (out / "renamed" / "seed-0.json").read_bytes() == first
     for name in ("multiplier.png", "compared.png"):
         assert (out / name).stat().st_size > 5_000
@@ -59,7 +59,7 @@ def test_what_another_experiment_trained_is_not_trained_again(
 
 def test_other_settings_are_another_training(trainings: Path) -> None:
     found = experiment.read("trainings.toml")
-    (other,) = experiment.chosen(found, ["pid"], settings=["solver.passes=2"])
+    (other,) = experiment.chosen(found, ["plain"], settings=["solver.passes=2"])
     assert not solves.folder_of(found, other, 0).exists()
 
 

@@ -76,14 +76,14 @@ def test_a_tables_figures_are_those_of_its_summaries(trainings: Path) -> None:
     rows = json.loads((trainings / "table.json").read_text())
     table = (trainings / "table.md").read_text()
     for seed in (0, 1):
-        summary = json.loads((trainings / "pid" / f"seed-{seed}.json").read_text())
+        summary = json.loads((trainings / "plain" / f"seed-{seed}.json").read_text())
         reward = summary["stochastic"]["reward"]
-        assert f"| pid | {seed} | {reward:.0f} |" in table
+        assert f"| plain | {seed} | {reward:.0f} |" in table
         (found,) = [
             r for r in rows
-            if (r.get("variant"), r.get("seed"), r.get("actions")) == ("pid", seed, "stochastic")
+            if (r.get("variant"), r.get("seed"), r.get("actions")) == ("plain", seed, "stochastic")
         ]  # fmt: skip
         assert (found["reward"], found["highest"]) == (reward, summary["course"]["highest"])
     assert "| still | `speed <= 0.75` |" in table
     assert "| free | `0.5 x - y <= 0` |" in table
-    assert "gradient" not in table  # it was not run
+    assert "fixed" not in table  # it was not run

@@ -23,7 +23,7 @@ like = "point-maze/point"
 game.iterations = 1
 demonstrations.paths = 1
 player.network.steps = 50
-solver = { env_steps = 512, copies = 8, steps = 32, batch = 128, passes = 1 }
+solver = { env_steps = 512, copies = 8, steps = 32, minibatches = 2, passes = 1 }
 """
 
 

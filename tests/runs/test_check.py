@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -16,7 +17,8 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import Feature
 from ringfence.runs.check import Examined, examine, shared_dynamics
 from ringfence.runs.config import make_world
-from ringfence.worlds.sim.replay import trial
+from ringfence.worlds.gym import GymTask
+from ringfence.worlds.sim.replay import TRIAL_SEED, TRIAL_STEPS, trial
 from small_worlds import config_of, demos_of, every_world, of_kinds
 
 
@@ -78,6 +80,32 @@ def test_tasks_of_two_worlds_are_refused(tmp_path: Path) -> None:
     assert found.demos is None
     assert "don't share their dynamics" in found.errors[0].message
     assert "observation 1 differs" in found.errors[0].message
+
+
+@pytest.mark.parametrize("other", ["goal = 0.7", "begin = 0.5", "goal = 0.7, begin = 0.5"])
+def test_a_goal_in_the_observation_and_another_start_are_no_other_world(
+    tmp_path: Path, other: str
+) -> None:
+    seen = own_cart.arrays()["observations"]
+    text = two_tasks(f", kwargs = {{ {other} }}").replace("make_cart", "GoalCart")
+    path = own_cart.write(
+        tmp_path, text, observations=np.column_stack([seen, np.full(len(seen), 0.5)]),
+        seeds=None, rewards=None,
+    )  # fmt: skip
+    found = of(path)
+    assert "not tested: 'b' begin(s) with another observation than 'a'" in words(found, "dynamics")
+    assert not any(f.where == "dynamics" for f in found.errors)
+
+
+def test_a_task_of_choices_is_tried_out() -> None:
+    """Random actions are among its choices, and their answers those of the environment."""
+    task = GymTask("CartPole-v1", (Feature("x", "m"),), sources={"x": 0})
+    one = trial(task)
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=TRIAL_SEED)
+    pushes = np.random.default_rng(TRIAL_SEED).random((TRIAL_STEPS, 1)) > 0.5
+    seen = [env.step(int(push))[0] for push in pushes[: len(one), 0]]
+    np.testing.assert_allclose(one.observations[1:], seen)
 
 
 def test_tasks_that_begin_elsewhere_are_said_to_be_not_compared(tmp_path: Path) -> None:

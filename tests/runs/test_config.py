@@ -219,13 +219,18 @@ def test_a_users_file_may_say_no_schema_but_no_other_one(tmp_path: Path) -> None
 # Defaults ----------------------------------------------------------------------------------------
 
 
-def test_a_world_gets_its_own_learning_rate_unless_one_is_given() -> None:
-    for world, given, rate in (
-        ("ant", {}, 3e-4),
-        ("ant-bullet", {}, 1e-4),
-        ("ant-bullet", {"learning_rate": 2e-4}, 2e-4),
-    ):
-        assert configure({"world": {"kind": world}, "solver": given}).solver.learning_rate == rate
+def test_every_continuous_world_has_the_same_policy_player_unless_an_entry_is_given() -> None:
+    cart = {
+        "kind": "gym",
+        "env": "own_cart:make_cart",
+        "steps": 50,
+        "features": [{"name": "speed"}],
+    }
+    games = [{"world": {"kind": "ant"}}, {"world": {"kind": "ant-bullet"}}, {"world": cart}]
+    one, *others = (configure(game).solver for game in games)
+    assert others == [one, one]
+    given = configure(games[1] | {"solver": {"learning_rate": 2e-4}}).solver
+    assert given == replace(one, learning_rate=2e-4)
 
 
 def test_a_worlds_defaults_are_not_those_of_another_kind_of_solver() -> None:

@@ -376,7 +376,7 @@ def test_the_probe_is_not_stopped_at_what_is_enough_in_the_game(tmp_path: Path) 
         "ant",
         opening={"probe": True, "initial": "free"},
         game={"stop_share": 1e-6},
-        solver={"stop_window": 1},
+        solver={"window": 1},
     )
     assert summary["unconstrained"]["env_steps"] == PPO["env_steps"]
     assert summary["iterations"][0]["env_steps"] < summary["unconstrained"]["env_steps"]

@@ -13,6 +13,7 @@ from ringfence.solvers.cloning import CloningConfig, clone, renormalised
 from ringfence.solvers.ppo import PPO, PPOConfig, evaluate, first_learner
 from ringfence.worlds.ant import AntTask
 from ringfence.worlds.sim.rollouts import Actor
+from toy_tasks import FIVE_BY_THREE, limited
 
 
 def demonstrations(count: int = 3, steps: int = 200) -> list[Trajectory]:
@@ -154,7 +155,7 @@ def test_a_clone_acts_as_it_did_while_only_its_critic_learns() -> None:
     start = clone(demonstrations(), task, (0,), CloningConfig(steps=20))
     start["norm/std"] *= 0.3  # the demonstrations' inputs vary less than the training's
     config = PPOConfig(
-        env_steps=1024, copies=8, steps=32, batch=64, passes=2, evaluation_episodes=2
+        env_steps=1024, copies=8, steps=32, minibatches=4, passes=2, evaluation_episodes=2
     )
     constraint = parse_inequality("speed <= 0.75", task.features)
     problem = Problem(task, constraint, 20.0, start, (0,))
@@ -169,3 +170,26 @@ def test_a_clone_acts_as_it_did_while_only_its_critic_learns() -> None:
     np.testing.assert_allclose(Actor(learnt).mean(inputs), wanted, atol=1e-4)
     later = PPO(config)(replace(problem, start=learnt)).policy  # now it has a critic
     assert not np.allclose(Actor(later).mean(inputs), wanted, atol=1e-3)
+
+
+def test_a_clone_of_choices_chooses_as_its_demonstrators_do() -> None:
+    """They take the lowest speed at first, later the highest, and the second choice at random."""
+    rng, runs = np.random.default_rng(0), []
+    for _ in range(20):
+        seen = np.column_stack([np.arange(51) / 50, np.ones(51)])
+        taken = np.column_stack([np.where(seen[:-1, 0] < 0.5, 0.0, 4.0), rng.integers(0, 2, 50)])
+        runs.append(Trajectory(seen, taken, np.ones(50), taken[:, :1], terminated=False))
+    start = clone(runs, FIVE_BY_THREE, (0,), CloningConfig(steps=1000, hidden=(16,)))
+    assert "actor/log_std" not in start
+    actor = Actor(start)
+    inputs = np.column_stack([np.repeat([0.1, 0.9], 5000), np.ones(10_000), np.zeros(10_000)])
+    chosen, _ = actor.act(inputs, actor.noise(rng, (10_000,)))
+    early, late = chosen[:5000], chosen[5000:]
+    assert np.mean(early[:, 0] == 0) > 0.95
+    assert np.mean(late[:, 0] == 4) > 0.95
+    np.testing.assert_allclose(
+        np.bincount(chosen[:, 1].astype(int)) / 1e4, [0.5, 0.5, 0], atol=0.06
+    )
+    problem = replace(limited(FIVE_BY_THREE, ("speed <= 0.3", 5.0)), start=start)
+    learner = first_learner(problem, FIVE_BY_THREE, PPOConfig(hidden=(16,)))
+    assert np.array_equal(learner.policy()["actor/w1"], start["actor/w1"])

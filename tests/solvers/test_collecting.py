@@ -45,11 +45,12 @@ def test_a_rollout_has_one_shape_however_many_episodes_end_in_it(steps: int, roo
     policy = policy_for(TASK)
     collector = TASK.collector(CollectorSpec(8, no_augmentation, (0,)))
     chunk = collector.collect(policy, steps, 0)
-    data = prepare(chunk, np.ones((steps, 8)), policy, TASK.horizon)
+    data = prepare(chunk, np.ones((steps, 8, 2)), policy, TASK.horizon)
     cuts = len(chunk.final_at)
     assert 0 < cuts < room
     assert data["final_x"].shape == (room, 28)
     assert (data["final_at"][:cuts] == chunk.final_at).all()
     assert (data["final_at"][cuts:] == steps).all()  # beyond the end: ignored
-    assert data["signals"][..., 1].tolist() == np.ones((steps, 8)).tolist()
+    assert np.array_equal(data["signals"][..., 0], chunk.rewards.astype(np.float32))
+    assert np.array_equal(data["signals"][..., 1:], np.ones((steps, 8, 2)))
     assert {data[k].dtype for k in ("x", "last_x", "final_x", "signals")} == {np.dtype("float32")}

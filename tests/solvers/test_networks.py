@@ -43,3 +43,28 @@ def test_descent_finds_the_mean_and_reports_loss_and_gradient():
     assert float(found["w"][0]) == pytest.approx(3.0, abs=1e-2)
     assert 0 < loss < 2 * 9
     assert norm == pytest.approx(2 * 2 * 3)  # of the first step, unclipped
+
+
+CHOOSING = initial_params(4, 2, (8,), -0.5, 1.0, np.random.default_rng(0), choices=(3, 2), values=4)
+
+
+def test_an_actor_of_choices_ends_in_logits_and_a_critic_in_so_many_values():
+    x = np.random.default_rng(1).standard_normal((20, 4)).astype(np.float32)
+    assert network(CHOOSING["actor"], x).shape == (20, 5)
+    assert network(CHOOSING["critic"], x).shape == (20, 4)
+    assert "log_std" not in CHOOSING["actor"]
+
+
+def test_log_prob_of_choices_is_the_sum_of_their_softmaxes():
+    x = np.random.default_rng(1).standard_normal((20, 4)).astype(np.float32)
+    logits = np.asarray(network(CHOOSING["actor"], x), np.float64)
+    total = np.zeros(20)
+    for first in range(3):
+        for second in range(2):
+            taken = np.tile(np.array([first, second], np.float32), (20, 1))
+            found = np.asarray(log_prob(CHOOSING["actor"], x, taken, (3, 2)))
+            one, two = (np.exp(part) for part in (logits[:, :3], logits[:, 3:]))
+            wanted = one[:, first] / one.sum(axis=1) * two[:, second] / two.sum(axis=1)
+            np.testing.assert_allclose(np.exp(found), wanted, rtol=1e-4)
+            total += np.exp(found)
+    np.testing.assert_allclose(total, 1.0, rtol=1e-4)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from ringfence.solvers.networks import initial_params, network
 from ringfence.solvers.scaling import (
-    SMALLEST_VALUE_STD,
     Statistics,
+    divided,
     normalised,
     rescaled,
     same_outputs,
@@ -57,6 +56,28 @@ def test_units_follow_the_targets():
     targets = RNG.normal([5.0, 0.0], [3.0, 0.0], (200, 4, 2))
     now = np.asarray(rescaled(np.array([[0.0, 0.0], [1.0, 1.0]]), targets, np.float32(1.0)))
     np.testing.assert_allclose(now[:, 0], [5.0, 3.0], rtol=0.1)
-    assert now[1, 1] == pytest.approx(SMALLEST_VALUE_STD)  # a cost that is always 0
+    assert now[:, 1].tolist() == [0.0, 0.0]  # a cost that is always 0 has no unit
     unmoved = rescaled(np.array([[1.0, 2.0], [3.0, 4.0]]), targets, np.float32(0.0))
     np.testing.assert_allclose(unmoved, [[1, 2], [3, 4]])
+
+
+def test_a_scale_of_the_targets_is_a_scale_of_the_units_to_the_bit():
+    targets = RNG.normal(5.0, 3.0, (20, 4, 2)).astype(np.float32)
+    scale = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    ours = np.asarray(rescaled(scale, targets, np.float32(0.25)))
+    for factor in (64.0, 1 / 64):
+        theirs = rescaled(
+            np.float32(factor) * scale, np.float32(factor) * targets, np.float32(0.25)
+        )
+        assert np.array_equal(theirs, np.float32(factor) * ours)
+
+
+def test_what_never_varied_is_divided_to_0_and_a_critic_learns_it_anew():
+    x = np.array([[3.0, 5.0], [0.0, -1.0]])
+    np.testing.assert_array_equal(divided(x, np.array([2.0, 0.0])), [[1.5, 0], [0, 0]])
+    inputs = RNG.standard_normal((10, 3)).astype(np.float32)
+    none, some = np.zeros((2, 2)), np.array([[0.0, 1.0], [1.0, 2.0]])
+    said = network(same_values(PARAMS["critic"], none, some), inputs) * some[1] + some[0]
+    np.testing.assert_allclose(said, np.zeros((10, 2)), atol=1e-6)  # as before: nothing
+    gone = same_values(PARAMS["critic"], some, none)
+    assert all(np.isfinite(np.asarray(v)).all() for v in gone.values())

@@ -54,7 +54,7 @@ def test_it_stays_what_it_is_in_every_role() -> None:
 
 def test_a_finite_task_has_nothing_to_watch() -> None:
     task = read_map("S0", horizon=2).tasks[0]
-    with pytest.raises(InvalidInput, match=r"has no continuous actions: PPO can't solve it"):
+    with pytest.raises(InvalidInput, match=r"has no simulator: PPO can't solve it"):
         Watcher(2)(replace(line_problem(), task=task, start=START))
 
 

@@ -89,7 +89,7 @@ def test_restored_collector_goes_on_with_the_same_bytes():
 
 def test_ppo_solves_a_gymnasium_environment():
     config = PPOConfig(
-        env_steps=16_384, copies=8, steps=64, batch=128, passes=6, evaluation_episodes=8
+        env_steps=16_384, copies=8, steps=64, minibatches=4, passes=6, test_episodes=0
     )
     constraint = parse_inequality("x <= 100", WALK.features)
     result = PPO(replace(config, learning_rate=1e-3)).train(
@@ -102,8 +102,12 @@ def test_ppo_solves_a_gymnasium_environment():
 def test_wrong_environments_are_refused_with_the_reason():
     with pytest.raises(InvalidInput, match="can't make"):
         GymTask("NoSuchEnv-v0", (Feature("x", "m"),))
-    with pytest.raises(InvalidInput, match="actions must be a flat Box"):
-        GymTask("CartPole-v1", (Feature("x", "m"),))
+    for space in (gymnasium.spaces.MultiBinary(3), gymnasium.spaces.MultiDiscrete([[2, 2]])):
+        with pytest.raises(InvalidInput, match="flat Box, Discrete or MultiDiscrete, got Multi"):
+            GymTask("walk", (Feature("x", "m"),), steps=5, maker=lambda s=space: acting(s))
+    wide = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
+    with pytest.raises(InvalidInput, match=r"must be bounded, .* such as .*RescaleAction"):
+        GymTask("walk", (Feature("x", "m"),), steps=5, maker=lambda: acting(wide))
     with pytest.raises(InvalidInput, match="no registered episode length"):
         _ = replace(WALK, steps=None).horizon
     collector = replace(WALK, features=(Feature("height", "m"),)).collector(
@@ -254,3 +258,82 @@ def test_ppo_solves_a_goal_environment() -> None:
 def test_an_image_is_refused_with_a_remedy() -> None:
     with pytest.raises(InvalidInput, match=r"image.*wrapper"):
         GymTask(f"{__name__}:make_camera", (Feature("x", "m"),), steps=10)
+
+
+# Choices
+
+
+def acting(space: gymnasium.Space) -> gymnasium.Env:
+    env = Walk()
+    env.action_space = space
+    return env
+
+
+class Steps(gymnasium.Env):
+    """x moves by one of three steps, times a gear; what it was given is kept."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
+
+    def __init__(self, space):
+        self.action_space, self.given = space, []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = 0.0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        step, gear = (action, 1) if np.ndim(action) == 0 else action
+        self.x += 0.1 * step * gear
+        return np.array([self.x], np.float32), self.x, False, False, {"x": self.x, "step": step}
+
+
+DISCRETE = gymnasium.spaces.Discrete(3, start=-1)
+MULTI = gymnasium.spaces.MultiDiscrete([3, 2], start=[-1, 1])
+
+
+def stepping(space, **changes) -> GymTask:
+    features = (Feature("x", "m"), Feature("step", ""))
+    return GymTask("steps", features, steps=10, maker=lambda: Steps(space), **changes)
+
+
+@pytest.mark.parametrize(
+    ("space", "choices", "low", "high"),
+    [(DISCRETE, (3,), [-1], [1]), (MULTI, (3, 2), [-1, 1], [1, 2])],
+)
+def test_choices_are_given_to_the_environment_as_its_space_has_them(space, choices, low, high):
+    task = stepping(space)
+    assert (task.choices, task.action_low.tolist(), task.action_high.tolist()) == (
+        choices, low, high,
+    )  # fmt: skip
+    collector = task.collector(CollectorSpec(4, lambda phi: phi[:, 0], (0,)))
+    chunk = collector.collect(policy_for(task), 30, 0)
+    np.testing.assert_array_equal(chunk.features[..., 1], chunk.actions[..., 0] - 1)
+    assert set(np.unique(chunk.features[..., 1])) == {-1, 0, 1}
+    other = task.collector(CollectorSpec(4, lambda phi: phi[:, 0], (0,)))
+    other.restore(collector.save())
+    one, two = collector.collect(policy_for(task), 5, 1), other.collect(policy_for(task), 5, 1)
+    assert np.array_equal(one.rewards, two.rewards)
+    (run,) = collector.episodes(policy_for(task), 1, False, (1,))
+    np.testing.assert_array_equal(run.actions[:, 0], run.features[:, 1])
+    assert trial(task).features.shape == (25, 2)
+    rewarded = replace(task, reward=lambda before, actions, after: actions[:, 0])
+    np.testing.assert_array_equal(trial(rewarded).rewards, trial(task).features[:, 1])
+
+
+def test_a_box_has_no_choices():
+    assert WALK.choices == PENDULUM.choices == ()
+
+
+@pytest.mark.parametrize("space", [DISCRETE, MULTI])
+def test_ppo_learns_which_choices_are_right(space):
+    task = stepping(space)
+    config = PPOConfig(
+        env_steps=8192, copies=8, steps=32, minibatches=4, hidden=(16,), test_episodes=0
+    )
+    constraint = parse_inequality("x <= 100", task.features)
+    result = PPO(config).train(Problem(task, constraint, 1.0, None, (0,)))
+    wanted = [1.0] if space is DISCRETE else [1.0, 2.0]
+    taken = np.concatenate([t.actions for t in result.deterministic])
+    assert np.mean((taken == wanted).all(axis=1)) > 0.8

@@ -274,8 +274,7 @@ def _solve(sub: Any, words: Sequence[str]) -> None:
     one.add_argument(
         "--policy",
         type=Path,
-        help="a finished run, whose policy (with its critics and its multiplier) to train on; "
-        "--set solver.cool_down=1 settles it",
+        help="a finished run, whose policy (with its critics and its multipliers) to train on",
     )
     _entries(one, ("solver", "steps", "horizon", "slip"))
     _seed(one)

@@ -127,6 +127,11 @@ def _whole(path: Path, name: str, array: Any) -> Any:
     return array.astype(np.int64)
 
 
+def columns(actions: Any) -> Any:
+    """Actions [T, a]; those of a Discrete space are often recorded as [T]."""
+    return actions[:, None] if np.ndim(actions) == 1 else actions
+
+
 def _episode(path: Path, arrays: Mapping[str, Any], i: int, at: int, T: int) -> Log:
     """Episode i, whose T steps begin at row `at`; before it were i extra observations."""
     steps = slice(at, at + T)
@@ -138,7 +143,7 @@ def _episode(path: Path, arrays: Mapping[str, Any], i: int, at: int, T: int) -> 
     return Log(
         f"{path.name}, episode {i}",
         arrays["observations"][at + i : at + i + T + 1],
-        rows("actions"),
+        columns(rows("actions")),
         rows("rewards"),
         rows("features"),
         {name.removeprefix(INFO): rows(name) for name in arrays if name.startswith(INFO)},
@@ -184,7 +189,7 @@ def _of_minari(label: str, episode: Any, seed: Any) -> Log:
     return Log(
         label,
         episode.observations,
-        episode.actions,
+        columns(episode.actions),
         episode.rewards,
         None if features is None else np.asarray(features)[-T:],
         numbers,

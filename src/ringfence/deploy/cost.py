@@ -45,8 +45,24 @@ def raw_and_cost(c: Constraint) -> Callable[[Array], tuple[Array, Array]]:
     return both
 
 
+def keep_own(info: Info) -> None:
+    """An environment's own info["cost"] becomes info["env_cost"], with its mask if it has one."""
+    if "cost" not in info:
+        return
+    if "env_cost" in info:
+        raise InvalidInput(
+            "info has a 'cost' and an 'env_cost' already: wrap the environment once, in a "
+            "constraint that joins all limits with 'and'"
+        )
+    for mark in ("", "_"):
+        if f"{mark}cost" in info:
+            info[f"{mark}env_cost"] = info.pop(f"{mark}cost")
+
+
 class ConstraintCost(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Adds info["cost"] (activated) and info["cost_raw"] (> 0: violated) to each step.
+
+    A cost that the environment has of its own is kept as info["env_cost"].
 
     features: where the constraint's features come from. By default each is info[its name];
     a mapping names other keys of `info` (text) or columns of the observation (number);
@@ -71,6 +87,7 @@ class ConstraintCost(gymnasium.Wrapper[Any, Any, Any, Any]):
         seen, reward, terminated, truncated, info = self.env.step(action)
         phi = self._reader.one(before, action, seen, info)
         raw, cost = self._both(phi)
+        keep_own(info)
         info["cost"], info["cost_raw"] = float(cost[0]), float(raw[0])
         return self._keep(seen), reward, terminated, truncated, info
 
@@ -114,8 +131,10 @@ class VectorConstraintCost(VectorWrapper[Any, Any, Any, Any, Any]):
         phi = self._features(before, actions, seen, info, ended, rows)
         raw, cost = np.zeros(len(rows)), np.zeros(len(rows))
         raw[rows], cost[rows] = self._both(phi[rows])
+        keep_own(info)
         info |= {"cost": cost, "_cost": rows, "cost_raw": raw, "_cost_raw": rows.copy()}
         if self._mode == AutoresetMode.SAME_STEP and ended.any():
+            keep_own(info["final_info"])
             info["final_info"] |= {
                 "cost": np.where(ended, cost, 0.0),
                 "_cost": ended.copy(),

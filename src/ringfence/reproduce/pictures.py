@@ -15,6 +15,7 @@ import numpy as np
 
 from ringfence.binomial import binomial_interval
 from ringfence.demos import dataset
+from ringfence.errors import InvalidInput
 from ringfence.experts.optimal import make_demonstrations
 from ringfence.report.draw import run_figures, training_curves
 from ringfence.report.draw.canvas import CURVE_STYLES, LINE, Curve, canvas, save
@@ -75,7 +76,10 @@ def courses(study: Study, variant: Variant) -> dict[int, Course]:
     """Those of finished trainings that are here: the cost and the reward smoothed."""
     found = {}
     for seed in study.summaries(variant):
-        path = solves.folder_of(study.experiment, variant, seed) / "curves.csv"
+        try:
+            path = solves.folder_of(study.experiment, variant, seed) / "curves.csv"
+        except InvalidInput:  # played by a version whose settings this one doesn't have
+            continue
         if path.is_file():
             columns = read_curves(path)
             smoothed = {name: smooth(columns[name]) for name in ("cost", "reward_rate")}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -69,18 +69,23 @@ def read_summaries(folder: Path) -> dict[int, Summary]:
 
 def found_variants(experiment: Experiment, out: Path, played: list[Variant]) -> list[Variant]:
     """Those of the file that have results or were played, then others that are in `out`."""
-    known = {**experiment.variants, **{v.name: v for v in played}}
+    now = {v.name: v for v in played}
+    known = {**experiment.variants, **now}
     there = [p.parent.name for p in sorted(out.glob(f"*/{MANIFEST}"))]
-    others = {name: _from_manifest(out / name) for name in there if name not in known}
-    names = [n for n in known if n in there or any(v.name == n for v in played)]
-    return [*(known[n] for n in names), *others.values()]
+    names = [n for n in known if n in there or n in now]
+    names += [n for n in there if n not in known]
+    return [now[n] if n in now else _as_played(out / n, known.get(n)) for n in names]
 
 
-def _from_manifest(folder: Path) -> Variant:
+def _as_played(folder: Path, known: Variant | None) -> Variant:
+    """As it was played, which the file need not say any more."""
     manifest = json.loads((folder / MANIFEST).read_text())
-    seeds, settings = manifest["seeds"], manifest["settings"]
-    settings = settings if isinstance(settings, dict) else {}
-    return Variant(folder.name, settings, max(seeds, default=-1) + 1, manifest["reason"])
+    recorded = isinstance(manifest["settings"], dict)
+    if known is None:
+        known = Variant(folder.name, {}, max(manifest["seeds"], default=-1) + 1, manifest["reason"])
+    if not recorded:
+        return known
+    return replace(known, settings=manifest["settings"], reason=manifest["reason"])
 
 
 def telling(say: Say) -> Callable[[dict[str, Any]], None]:

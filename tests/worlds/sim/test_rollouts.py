@@ -15,11 +15,15 @@ from ringfence.worlds.sim.rollouts import (
     CollectorSpec,
     GroupedCollector,
     LocalCollector,
+    applied,
+    choices_of,
+    choose,
     from_environment,
     gaussian_log_prob,
     join_chunks,
     to_environment,
 )
+from toy_tasks import FIVE_BY_THREE, ROAD
 
 LINE = Line()
 POLICY = policy_for(LINE)
@@ -168,3 +172,58 @@ def test_truncated_episodes_are_bootstrapped_and_counted_once():
     t, n = chunk.final_at[0]
     assert chunk.inputs[t + 1, n, -1] == 0  # the augmentation is 0 at a start
     assert chunk.final_inputs[0, -1] == chunk.features[t, n, 1]
+
+
+# Choices -----------------------------------------------------------------------------------------
+
+
+def test_an_actor_acts_by_its_mean_or_around_it_with_the_noise_given() -> None:
+    actor, inputs = Actor(POLICY), np.random.default_rng(0).standard_normal((5, 3))
+    calm, at_most = actor.act(inputs, None)
+    np.testing.assert_array_equal(calm, actor.mean(inputs))
+    noise = actor.noise(np.random.default_rng(1), (5,))
+    drawn, log_probs = actor.act(inputs, noise)
+    np.testing.assert_allclose(drawn, calm + np.exp(-1.0) * noise, rtol=1e-6)
+    np.testing.assert_array_equal(log_probs, gaussian_log_prob(noise, actor.log_std))
+    assert (log_probs <= at_most).all()
+
+
+def test_choices_are_drawn_from_their_softmax_and_told_with_its_logarithm() -> None:
+    logits = np.tile(np.array([[0.0, 1.0, 2.0, -1.0, 0.5]], np.float32), (50_000, 1))
+    noise = np.random.default_rng(0).gumbel(size=logits.shape).astype(np.float32)
+    chosen, log_probs = choose(logits, noise, (3, 2))
+    for column, part in ((0, logits[0, :3]), (1, logits[0, 3:])):
+        share = np.bincount(chosen[:, column].astype(int)) / len(chosen)
+        np.testing.assert_allclose(share, np.exp(part) / np.exp(part).sum(), atol=0.01)
+    one, two = (np.exp(part) / np.exp(part).sum() for part in (logits[0, :3], logits[0, 3:]))
+    first, second = chosen.astype(int).T
+    np.testing.assert_allclose(np.exp(log_probs), one[first] * two[second], rtol=1e-5)
+    likeliest, _ = choose(logits[:1], None, (3, 2))
+    assert likeliest.tolist() == [[2.0, 1.0]]
+
+
+def test_choices_are_counted_from_their_lowest() -> None:
+    assert choices_of(ROAD) == ()
+    assert choices_of(FIVE_BY_THREE) == (5, 3)
+    low, high = np.array([-2.0, 1.0]), np.array([2.0, 3.0])
+    actor = Actor(policy_for(FIVE_BY_THREE))
+    np.testing.assert_array_equal(
+        applied(actor, np.array([[0, 0], [4, 2]], np.float32), low, high), [[-2, 1], [2, 3]]
+    )
+
+
+def test_a_rollout_of_choices_holds_their_numbers_and_their_probabilities() -> None:
+    policy = policy_for(FIVE_BY_THREE)
+    collector = FIVE_BY_THREE.collector(CollectorSpec(8, lambda phi: phi[:, 0], (0,)))
+    chunk = collector.collect(policy, 60, 0)
+    assert chunk.actions.shape == (60, 8, 2)
+    assert [sorted(np.unique(chunk.actions[..., a])) for a in (0, 1)] == [
+        [0, 1, 2, 3, 4],
+        [0, 1, 2],
+    ]
+    np.testing.assert_allclose(chunk.features[..., 0], chunk.actions[..., 0] / 2 - 1)
+    assert (chunk.log_probs < 0).all()
+    (calm,) = collector.episodes(policy, 1, True, (1,))
+    inputs = np.column_stack([calm.observations[:1], [0.0]])
+    wanted, _ = choose(Actor(policy).mean(inputs), None, (5, 3))
+    np.testing.assert_array_equal(calm.actions[:1], wanted)

@@ -90,3 +90,14 @@ def test_a_function_of_another_shape_is_refused() -> None:
 def test_a_wrong_declaration_is_refused_at_once(sources: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         FeatureReader(FEATURES, sources, "env")
+
+
+def test_where_every_copy_only_resets_nothing_is_asked_for() -> None:
+    reader = FeatureReader((Feature("x", "m"),), None, "env")
+    none = np.zeros(3, np.bool_)
+    assert not reader.batch(np.zeros((3, 1)), np.zeros((3, 1)), np.zeros((3, 1)), {}, none).any()
+
+
+def test_a_function_of_the_transition_gets_a_single_choice_as_a_row() -> None:
+    reader = FeatureReader((Feature("x", "m"),), lambda before, actions, after: actions, "env")
+    assert reader.one(np.zeros(2), 3, np.zeros(2), {}).tolist() == [[3.0]]

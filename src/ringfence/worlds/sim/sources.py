@@ -68,6 +68,8 @@ class FeatureReader:
         info: arrays [N], each with a mask under "_key", as vector environments give them.
         """
         shape = (len(rows), len(self.features))
+        if not rows.any():  # all copies only reset: their info says nothing of a step
+            return np.zeros(shape)
         if self.function is not None:
             phi = self._computed(before, actions, after, shape)
         else:
@@ -87,7 +89,7 @@ class FeatureReader:
         """Features [1, d] of a single environment's step. Plain floats: it must be fast."""
         if self.function is not None:
             rows = np.ones(1, np.bool_)
-            return self.batch(before[None], np.asarray(action)[None], after[None], info, rows)
+            return self.batch(before[None], np.atleast_1d(action)[None], after[None], info, rows)
         values = []
         for name, place in self.places:
             if isinstance(place, str):

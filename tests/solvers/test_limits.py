@@ -1,0 +1,229 @@
+"""What an episode costs, and the multiplier that answers to it: nothing of it has a unit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from random_policies import policy_for
+from ringfence.constraints.activated import Activated
+from ringfence.constraints.conjunction import Conjunction
+from ringfence.constraints.linear import parse_inequality
+from ringfence.objects import Problem
+from ringfence.solvers.limits import (
+    AIMED_CHANCE,
+    ALLOWED_CHANCE,
+    CLEAR_STEPS,
+    LEAST,
+    MOST,
+    Channel,
+    Multiplier,
+    Rates,
+    channels,
+    episode_length,
+    felt,
+    first_costs,
+    mean_rates,
+    next_multiplier,
+    per_step_share,
+    rates_of,
+    relative_costs,
+    step_costs,
+    target,
+    usual_move,
+)
+from ringfence.worlds.sim.rollouts import CollectorSpec
+from toy_tasks import MORTAL, ROAD, TWO, limited
+
+SPEED = parse_inequality("speed <= 0.3", ROAD.features)
+UPDATES = 200
+
+
+def test_each_part_of_several_limits_is_a_channel_with_its_own_limit():
+    problem = limited(TWO, ("speed <= 0.3", 5.0), ("climb <= 0.6", 0.0))
+    speed, climb = channels(problem)
+    assert (speed.constraint, climb.constraint) == problem.constraint.parts
+    assert [(c.limit, c.zero) for c in (speed, climb)] == [(5.0, False), (0.0, True)]
+    without = replace(problem, deltas=(), delta=3.0)
+    assert [c.limit for c in channels(without)] == [3.0, 3.0]
+    (single,) = channels(Problem(ROAD, SPEED, 2.0, None, (0,)))
+    assert (single.constraint, single.limit) == (SPEED, 2.0)
+    with pytest.raises(ValueError, match="zip"):
+        channels(replace(problem, deltas=(1.0, 2.0, 3.0)))
+
+
+# What an episode costs ---------------------------------------------------------------------------
+
+
+def chunk_of(task, steps: int = 60):
+    return task.collector(CollectorSpec(4, lambda phi: phi[:, 0], (0,))).collect(
+        policy_for(task), steps, 0
+    )
+
+
+def test_the_costs_of_a_rollout_are_those_of_each_channel():
+    chunk = chunk_of(TWO)
+    each = channels(limited(TWO, ("speed <= 0.3", 5.0), ("climb <= 0.6", 1.0)))
+    costs = step_costs(chunk, each)
+    assert costs.shape == (60, 4, 2)
+    np.testing.assert_allclose(costs[7, 2, 1], each[1].constraint.cost(chunk.features[7, 2:3])[0])
+    both = Conjunction(tuple(c.constraint for c in each)).cost(chunk.features.reshape(-1, 2))
+    np.testing.assert_allclose(costs.sum(axis=-1).ravel(), both)
+
+
+def test_an_episode_costs_for_the_first_time_once():
+    """Two copies; the first's episodes end at steps 2 and 4, the second has cost before."""
+    costs = np.array([[0, 1], [1, 0], [2, 1], [1, 0], [1, 1], [0, 0]], float)[..., None]
+    ended = np.zeros((6, 2), bool)
+    ended[[2, 4], 0] = True
+    first, spent = first_costs(costs, ended, np.array([[False], [True]]))
+    assert np.argwhere(first[..., 0]).tolist() == [[1, 0], [3, 0]]
+    assert spent.tolist() == [[False], [True]]
+    again, _ = first_costs(costs, ended, spent)
+    assert np.array_equal(again, first)
+
+
+def test_rates_are_per_step_and_an_episode_is_as_long_as_its_ends_say():
+    chunk = chunk_of(MORTAL)
+    costs = step_costs(chunk, channels(limited(MORTAL, ("speed <= 0.3", 5.0))))
+    first, _ = first_costs(costs, chunk.terminated | chunk.truncated, np.zeros((4, 1), np.bool_))
+    rates = rates_of(chunk, costs, first)
+    assert rates.reward == pytest.approx(chunk.rewards.mean())
+    assert rates.costs == (pytest.approx(costs.mean()),)
+    assert rates.ends == pytest.approx(len(chunk.lengths) / chunk.rewards.size)
+    assert rates.firsts[0] == pytest.approx(first.sum() / chunk.rewards.size)
+    assert episode_length(0.1, 50) == 10
+    assert episode_length(0.001, 50) == episode_length(0.0, 50) == 50
+    half = replace(rates, reward=0.0, ends=0.0, costs=(0.0,), firsts=(0.0,))
+    middle = mean_rates([rates, half])
+    assert (middle.reward, middle.costs[0]) == (rates.reward / 2, rates.costs[0] / 2)
+
+
+def test_costs_are_told_in_units_of_their_limit_and_chances_of_the_allowed_one():
+    rates = Rates(reward=1.0, ends=0.02, costs=(0.1, 9.0), firsts=(0.02, 0.002))
+    each = (Channel(SPEED, 20.0), Channel(SPEED, 0.0))
+    spent, chance = relative_costs(rates, each, 1000)
+    assert spent == pytest.approx(50 * 0.1 / 20)
+    assert chance == pytest.approx(50 * 0.002 / ALLOWED_CHANCE)
+
+
+# What the critic learns --------------------------------------------------------------------------
+
+
+def test_a_limit_of_0_is_felt_some_usual_moves_before_it_is_broken():
+    raw = np.array([[-1.0, -0.5], [-0.9, -0.4], [-0.8, 0.3], [-0.7, 0.2]])
+    ended = np.zeros((4, 2), bool)
+    assert usual_move(raw, ended) == pytest.approx(0.1)  # what crosses the edge is none
+    ended[0] = True
+    assert usual_move(raw[:2], ended[:2]) == 0.0
+    move, cost = 0.1, np.log1p(np.maximum(raw, 0.0))
+    signal = felt(cost, raw, move)
+    assert not signal[raw <= -CLEAR_STEPS * move].any()
+    assert (signal[raw > -CLEAR_STEPS * move] > 0).all()
+    np.testing.assert_allclose(signal[2, 1], np.log1p(0.3 / (CLEAR_STEPS * move) + 1.0))
+    np.testing.assert_array_equal(felt(cost, 8 * raw, 8 * move), signal)  # raw has no unit either
+
+
+def test_a_cost_that_says_nothing_below_0_is_felt_as_it_is():
+    raw = np.array([[0.0, 1.0], [0.0, 1.0]])
+    assert usual_move(raw, np.zeros((2, 2), bool)) == 0.0
+    np.testing.assert_array_equal(felt(raw, raw, 0.0), raw)
+
+
+# The target --------------------------------------------------------------------------------------
+
+
+def test_a_fresh_trainings_target_comes_down_to_the_limit_less_its_margin():
+    five = Channel(SPEED, 5.0)
+    course = [target(five, 50, 50, p, True, 0.2) for p in np.linspace(0, 1, 11)]
+    assert course[0] > 5.0
+    assert all(a >= b for a, b in pairwise(course))
+    assert course[-1] == pytest.approx(4.0)
+    assert {target(five, 50, 50, p, False, 0.2) for p in (0.0, 0.5, 1.0)} == {course[-1]}
+
+
+def test_a_limit_of_0_aims_at_a_small_chance():
+    zero = Channel(SPEED, 0.0)
+    assert target(zero, 50, 50, 0.0, True, 0.15) == 1.0
+    assert target(zero, 50, 50, 1.0, True, 0.15) == pytest.approx(AIMED_CHANCE)
+    assert target(zero, 20, 50, 0.3, False, 0.15) == pytest.approx(AIMED_CHANCE)
+    assert AIMED_CHANCE < ALLOWED_CHANCE
+
+
+def test_at_first_a_shorter_episode_may_cost_less_and_at_last_as_much():
+    """So that dying does not look like saving."""
+    assert per_step_share(0.0) == 1.0
+    assert per_step_share(1.0) == 0.0
+    five = Channel(SPEED, 5.0)
+    short, whole = (target(five, n, 50, 0.0, False, 0.0) for n in (10, 50))
+    assert short == pytest.approx(whole / 5)
+    assert target(five, 10, 50, 1.0, False, 0.0) == target(five, 50, 50, 1.0, False, 0.0) == 5.0
+
+
+# The multiplier ----------------------------------------------------------------------------------
+
+
+def course(costs, m: Multiplier | None = None, goal: float = 5.0, updates: int = UPDATES):
+    m, steps = m or Multiplier(), []
+    for J in costs:
+        m = next_multiplier(m, J, goal, updates)
+        steps.append(m)
+    return steps
+
+
+def test_a_fresh_multiplier_is_0_until_something_costs():
+    assert Multiplier().lam == 0.0
+    assert course([0.0] * 5)[-1].lam == 0.0
+    assert course([5.0])[0].lam >= 0.0
+
+
+def test_it_rises_above_its_target_falls_below_it_and_rests_on_it():
+    high = course([20.0] * 50)
+    assert all(a.lam < b.lam for a, b in pairwise(high[:20]))
+    low = course([1.0] * 50, high[-1])
+    assert low[-1].lam < high[-1].lam
+    resting = course([5.0] * 400, Multiplier(level=0.0))
+    assert resting[-1].level == pytest.approx(resting[-2].level) == 0.0
+
+
+def test_a_scale_of_cost_and_target_changes_no_bit():
+    rng = np.random.default_rng(0)
+    costs = 5 * np.exp(rng.standard_normal(100))
+    one, other = course(costs), course(16 * costs, goal=16 * 5.0)
+    assert [(m.lam, m.level, m.trend) for m in one] == [(m.lam, m.level, m.trend) for m in other]
+
+
+def test_it_does_not_wind_up():
+    """However long the cost was far above, it comes down as fast as after it just got there."""
+    long, short = course([5e6] * 1000)[-1], course([5e6] * UPDATES)[-1]
+    assert long.level == short.level == pytest.approx(np.log(MOST))
+    assert course([0.0] * UPDATES, long)[-1].lam == 0.0
+    assert course([0.0] * UPDATES, long)[-1].level == pytest.approx(np.log(LEAST))
+
+
+def test_a_rising_cost_is_answered_before_it_is_too_high():
+    m = Multiplier(level=0.0, cost=3.0)
+    steady, rising = course([3.0], m)[0], course([3.0], replace(m, trend=0.05))[0]
+    assert steady.cost == rising.cost == 3.0  # below the target of 5
+    assert steady.level < 0 < rising.level
+    assert steady.lam < rising.lam
+    assert course([2.0, 2.5, 3.1, 3.9], m)[-1].trend > 0 > course([2.5, 2.0, 1.5], m)[-1].trend
+
+
+def test_the_whole_range_is_crossed_in_a_quarter_of_a_training():
+    for updates in (100, 1000):
+        begun = Multiplier(level=float(np.log(LEAST)))
+        steps = course([500.0] * (updates // 4), begun, updates=updates)
+        assert steps[-1].level == pytest.approx(np.log(MOST))
+
+
+def test_an_indicator_is_one_channel_of_steps():
+    problem = limited(ROAD, ("speed <= 0.3", 5.0), counted=True)
+    (channel,) = channels(problem)
+    assert isinstance(channel.constraint, Activated)
+    chunk = chunk_of(ROAD)
+    costs = step_costs(chunk, (channel,))[..., 0]
+    np.testing.assert_array_equal(costs, chunk.features[..., 0] > 0.3)
