@@ -252,7 +252,7 @@ def compared(mean: float, limit: float | None, measured: Summary) -> Row:
         for lam, found in sorted(fixed.items())
     )
     within = {lam: found["reward"] for lam, found in fixed.items() if keeps(found, limit)}
-    if within:
+    if within and max(within.values()) > random["reward"]:
         lam = max(within, key=lambda lam: within[lam])
         score = (mean - random["reward"]) / (within[lam] - random["reward"])
         row |= {"best_multiplier": lam, "best_reward": within[lam], "score": score}
