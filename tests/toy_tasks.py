@@ -97,6 +97,12 @@ def drive_late(over, a):
     return gain(speed), [np.where(over > 0.8, speed, 0.0)], alive(over)
 
 
+def drive_in_gusts(over, a):
+    """A wind moves the speed by up to 0.5 m/s, so that single steps are over a limit."""
+    speed = 2 * a[:, 0] + 0.5 * np.sin(97 * over)
+    return gain(speed), [speed], alive(over)
+
+
 def drive_mortal(over, a):
     """The second action ends the episode, and with it all that the first might cost."""
     speed = 2 * a[:, 0]
@@ -112,6 +118,7 @@ def choose_speed(over, a):
 SPEED = Feature("speed", "m/s")
 ROAD = Toy("road", (SPEED,), drive)
 TWO = Toy("two", (SPEED, Feature("climb", "m/s")), drive_two, actions=2)
+GUSTY = Toy("gusty", (SPEED,), drive_in_gusts)
 LATE = Toy("late", (SPEED,), drive_late)
 MORTAL = Toy("mortal", (SPEED,), drive_mortal, actions=2)
 FIVE = Toy("five", (SPEED,), choose_speed, choices=(5,))

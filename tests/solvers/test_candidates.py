@@ -12,11 +12,13 @@ from scipy.stats import binom
 
 from ringfence.constraints.linear import parse_inequality
 from ringfence.objects import Trajectory
+from ringfence.solvers import candidates as handing_out
 from ringfence.solvers.candidates import (
     CONFIDENCE,
     MOST_KEPT,
     Candidate,
     Candidates,
+    doubts,
     episode_costs,
     hand_out,
     rank,
@@ -30,6 +32,7 @@ from toy_tasks import ROAD
 SPEED = parse_inequality("speed <= 0", ROAD.features)  # a step of e - 1 costs 1
 FIVE, ZERO = Channel(SPEED, 5.0), Channel(SPEED, 0.0)
 HORIZON = 50
+PLENTY = 10**6  # of steps
 
 
 def policy(n: int) -> dict[str, Any]:
@@ -179,7 +182,7 @@ def test_an_episodes_cost_is_the_sum_of_its_steps():
 
 def test_the_first_whose_bounds_are_within_is_handed_out():
     roll = Rolls(9.0, 3.0, 1.0)
-    best, tests = hand_out(candidates(3), (FIVE,), roll, 8, 64, noiseless=True)
+    best, tests = hand_out(candidates(3), (FIVE,), roll, 8, 64, PLENTY, noiseless=True)
     assert (best.candidate.update, best.within) == (1, True)
     assert [t.within for t in tests] == [False, True]  # the third is not looked at
     assert tests[0].bounds[0] > 9 / 5
@@ -187,7 +190,9 @@ def test_the_first_whose_bounds_are_within_is_handed_out():
 
 
 def test_where_none_is_the_nearest_is_handed_out_with_how_far_off_it_is():
-    best, tests = hand_out(candidates(3), (FIVE,), Rolls(9.0, 6.0, 7.0), 8, 64, noiseless=False)
+    best, tests = hand_out(
+        candidates(3), (FIVE,), Rolls(9.0, 6.0, 7.0), 8, 64, PLENTY, noiseless=False
+    )
     assert (best.candidate.update, best.within) == (1, False)
     assert len(tests) == 3
     assert 6 / 5 < best.bounds[0] < 6.5 / 5
@@ -195,27 +200,27 @@ def test_where_none_is_the_nearest_is_handed_out_with_how_far_off_it_is():
 
 
 def test_the_policy_without_its_noise_has_to_keep_the_limit_too():
-    best, _ = hand_out(candidates(1), (FIVE,), Rolls(3.0, calm=9.0), 8, 64, noiseless=True)
+    best, _ = hand_out(candidates(1), (FIVE,), Rolls(3.0, calm=9.0), 8, 64, PLENTY, noiseless=True)
     assert not best.within
     assert best.bounds[0] > 8.5 / 5
 
 
 def test_episodes_are_doubled_while_a_test_is_undecided():
     close = Rolls(4.9, spread=2.0)
-    best, _ = hand_out(candidates(1), (FIVE,), close, 8, 64, noiseless=False)
+    best, _ = hand_out(candidates(1), (FIVE,), close, 8, 64, PLENTY, noiseless=False)
     assert [count for *_, count, _ in close.calls] == [8, 8, 16, 32][: len(close.calls)]
     assert len(best.stochastic) == sum(count for *_, count, _ in close.calls) <= 64
     assert len({batch for _, batch, *_ in close.calls}) == len(close.calls)
     clear, hopeless = Rolls(1.0), Rolls(9.0)
     for roll in (clear, hopeless):
-        hand_out(candidates(1), (FIVE,), roll, 8, 64, noiseless=False)
+        hand_out(candidates(1), (FIVE,), roll, 8, 64, PLENTY, noiseless=False)
         assert len(roll.calls) == 1
 
 
 def test_of_more_candidates_more_is_asked():
     """All tests together have their confidence, so a bound grows with the number of tries."""
     alone, among = (
-        hand_out(candidates(n), (FIVE,), Rolls(3.0, 3.0, 3.0), 8, 8, noiseless=False)[0]
+        hand_out(candidates(n), (FIVE,), Rolls(3.0, 3.0, 3.0), 8, 8, PLENTY, noiseless=False)[0]
         for n in (1, 3)
     )
     assert alone.bounds[0] < among.bounds[0]
@@ -226,7 +231,7 @@ def test_of_more_candidates_more_is_asked():
 def test_a_limit_of_0_is_judged_by_the_chance_to_cost_anything():
     """0 of 64 is enough for 5%, 0 of 32 is not."""
     roll = Rolls(0.0, spread=0.0)
-    best, _ = hand_out(candidates(1), (ZERO,), roll, 32, 256, noiseless=False)
+    best, _ = hand_out(candidates(1), (ZERO,), roll, 32, 256, PLENTY, noiseless=False)
     assert best.within
     assert len(best.stochastic) == 64
     assert best.bounds == (pytest.approx((1 - 0.05 ** (1 / 64)) / ALLOWED_CHANCE),)
@@ -234,7 +239,7 @@ def test_a_limit_of_0_is_judged_by_the_chance_to_cost_anything():
 
 def test_each_limit_has_its_bound():
     each = (FIVE, Channel(SPEED, 2.0))
-    best, _ = hand_out(candidates(1), each, Rolls(3.0), 8, 8, noiseless=False)
+    best, _ = hand_out(candidates(1), each, Rolls(3.0), 8, 8, PLENTY, noiseless=False)
     assert best.bounds[1] == pytest.approx(best.bounds[0] * 5 / 2)
     assert not best.within
 
@@ -243,3 +248,48 @@ def test_ranks_put_what_is_within_first():
     kept, near, far = ((1, 5.0, 0.5), (2, 9.0, 1.2), (3, 99.0, 2.0))
     ranks = [rank(Candidate({}, *c), 1.0) for c in (kept, near, far)]
     assert ranks[0] < ranks[1] < ranks[2]
+
+
+def test_all_tests_together_have_a_budget_of_steps():
+    """Episodes have two steps. The first candidate is looked at in any case."""
+    roll = Rolls(4.9, 1.0, spread=2.0)
+    _, tests = hand_out(candidates(2), (FIVE,), roll, 8, 10**6, 3 * 16, noiseless=False)
+    assert len(tests) == 1
+    assert sum(count for *_, count, _ in roll.calls) <= 8 + 8 + 16
+    _, tests = hand_out(candidates(2), (FIVE,), Rolls(9.0, 1.0), 8, 64, 0, noiseless=False)
+    assert len(tests) == 1
+    _, tests = hand_out(candidates(2), (FIVE,), Rolls(9.0, 1.0), 8, 64, 17, noiseless=False)
+    assert [t.within for t in tests] == [False, True]
+
+
+# What is said ------------------------------------------------------------------------------------
+
+
+def judged(costs, *bounds: float) -> handing_out.Tested:
+    return handing_out.Tested(Candidate({}, 1), episodes(costs), [], bounds)
+
+
+def test_a_limit_that_was_kept_is_not_spoken_of():
+    assert doubts(judged([1.0, 2.0], 0.9), (FIVE,), strained=True) == []
+
+
+def test_a_limit_that_was_not_kept_is_told_with_how_far_it_is_off():
+    (said,) = doubts(judged([6.0, 8.0], 1.8), (FIVE,), strained=False)
+    assert "the limit of 5 on speed <= 0" in said
+    assert "2 fresh episodes cost 7 on average, and all may cost up to 9" in said
+    assert said.endswith("more steps (--steps)")
+    (zero,) = doubts(judged([0.0, 0.0, 0.5, 0.0], 10.0), (ZERO,), strained=True)
+    assert "1 of 4 fresh episodes cost something, so up to 50.0% of all may; 5% count" in zero
+    assert "perhaps no policy keeps it" in zero
+
+
+def test_of_several_limits_only_those_not_kept_are_told():
+    each = (FIVE, Channel(SPEED, 2.0))
+    (said,) = doubts(judged([3.0, 3.0], 0.6, 1.5), each, strained=False)
+    assert "the limit of 2" in said
+
+
+def test_the_worse_side_is_told():
+    both = handing_out.Tested(Candidate({}, 1), episodes([1.0, 1.0]), episodes([6.0, 6.0]), (1.2,))
+    (said,) = doubts(both, (FIVE,), strained=False)
+    assert "cost 6 on average" in said

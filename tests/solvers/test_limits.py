@@ -20,6 +20,7 @@ from ringfence.solvers.limits import (
     LEAST,
     MOST,
     Channel,
+    Limits,
     Multiplier,
     Rates,
     channels,
@@ -28,7 +29,6 @@ from ringfence.solvers.limits import (
     first_costs,
     mean_rates,
     next_multiplier,
-    per_step_share,
     rates_of,
     relative_costs,
     step_costs,
@@ -138,38 +138,34 @@ def test_a_cost_that_says_nothing_below_0_is_felt_as_it_is():
 
 def test_a_fresh_trainings_target_comes_down_to_the_limit_less_its_margin():
     five = Channel(SPEED, 5.0)
-    course = [target(five, 50, 50, p, True, 0.2) for p in np.linspace(0, 1, 11)]
+    course = [target(five, 1.0, p, True, 0.2) for p in np.linspace(0, 1, 11)]
     assert course[0] > 5.0
     assert all(a >= b for a, b in pairwise(course))
     assert course[-1] == pytest.approx(4.0)
-    assert {target(five, 50, 50, p, False, 0.2) for p in (0.0, 0.5, 1.0)} == {course[-1]}
+    assert {target(five, 1.0, p, False, 0.2) for p in (0.0, 0.5, 1.0)} == {course[-1]}
 
 
 def test_a_limit_of_0_aims_at_a_small_chance():
     zero = Channel(SPEED, 0.0)
-    assert target(zero, 50, 50, 0.0, True, 0.15) == 1.0
-    assert target(zero, 50, 50, 1.0, True, 0.15) == pytest.approx(AIMED_CHANCE)
-    assert target(zero, 20, 50, 0.3, False, 0.15) == pytest.approx(AIMED_CHANCE)
+    assert target(zero, 1.0, 0.0, True, 0.15) == 1.0
+    assert target(zero, 1.0, 1.0, True, 0.15) == pytest.approx(AIMED_CHANCE)
+    assert target(zero, 0.4, 0.3, False, 0.15) == pytest.approx(AIMED_CHANCE)
     assert AIMED_CHANCE < ALLOWED_CHANCE
 
 
-def test_at_first_a_shorter_episode_may_cost_less_and_at_last_as_much():
-    """So that dying does not look like saving."""
-    assert per_step_share(0.0) == 1.0
-    assert per_step_share(1.0) == 0.0
-    five = Channel(SPEED, 5.0)
-    short, whole = (target(five, n, 50, 0.0, False, 0.0) for n in (10, 50))
-    assert short == pytest.approx(whole / 5)
-    assert target(five, 10, 50, 1.0, False, 0.0) == target(five, 50, 50, 1.0, False, 0.0) == 5.0
+def test_an_episode_that_has_a_share_of_the_limit_aims_at_that():
+    five, zero = Channel(SPEED, 5.0), Channel(SPEED, 0.0)
+    assert target(five, 0.2, 1.0, False, 0.0) == pytest.approx(1.0)
+    assert target(zero, 0.2, 1.0, False, 0.0) == target(zero, 1.0, 1.0, False, 0.0)
 
 
 # The multiplier ----------------------------------------------------------------------------------
 
 
-def course(costs, m: Multiplier | None = None, goal: float = 5.0, updates: int = UPDATES):
+def course(costs, m=None, goal: float = 5.0, updates: int = UPDATES, patient: bool = False):
     m, steps = m or Multiplier(), []
     for J in costs:
-        m = next_multiplier(m, J, goal, updates)
+        m = next_multiplier(m, J, goal, updates, patient)
         steps.append(m)
     return steps
 
@@ -227,3 +223,83 @@ def test_an_indicator_is_one_channel_of_steps():
     chunk = chunk_of(ROAD)
     costs = step_costs(chunk, (channel,))[..., 0]
     np.testing.assert_array_equal(costs, chunk.features[..., 0] > 0.3)
+
+
+def test_beyond_the_weight_of_the_reward_a_patient_multiplier_grows_by_steps_of_one_size():
+    """Below it, and on its way down, it is as fast as any other."""
+    hasty, patient = (
+        [m.level for m in course([500.0] * 200, Multiplier(level=0.0), 5.0, 2000, patient)]
+        for patient in (False, True)
+    )
+    lam = np.exp(patient)
+    np.testing.assert_allclose(np.diff(lam)[20:60], np.diff(lam)[20], rtol=0.05)
+    assert patient[50] < hasty[50]
+    for begin, cost in ((np.log(LEAST), 500.0), (1.0, 0.0)):
+        m = Multiplier(level=float(begin))
+        assert course([cost] * 5, m, patient=True) == course([cost] * 5, m, patient=False)
+
+
+# Over a training ---------------------------------------------------------------------------------
+
+TWO_LIMITS = limited(TWO, ("speed <= 0.3", 5.0), ("climb <= 0.6", 0.0))
+
+
+def begun(copies: int = 4, k: int = 2, **changes) -> Limits:
+    limits = Limits((Multiplier(),) * k, (0.0,) * k, np.zeros((copies, k), np.bool_), 1 / 50)
+    return replace(limits, **changes)
+
+
+def test_a_rollout_is_measured_once_for_all():
+    chunk, each = chunk_of(TWO), channels(TWO_LIMITS)
+    costs = step_costs(chunk, each)
+    after, rates, signals = begun().measure(chunk, costs, each, 50)
+    first, spent = first_costs(costs, chunk.terminated | chunk.truncated, begun().spent)
+    assert rates == rates_of(chunk, costs, first)
+    assert np.array_equal(after.spent, spent)
+    # a limit above 0: what a step may cost is credited to it; of 0: felt before it is broken
+    np.testing.assert_allclose(signals[..., 0], costs[..., 0] - 5.0 / 50)
+    raw = each[1].constraint.raw(chunk.features.reshape(-1, 2)).reshape(60, 4)
+    move = usual_move(raw, chunk.terminated | chunk.truncated)
+    assert after.moves == (0.0, pytest.approx(move))
+    np.testing.assert_allclose(signals[..., 1], felt(costs[..., 1], raw, move))
+    assert after.multipliers == begun().multipliers
+
+
+def test_who_does_not_lose_by_an_end_is_credited_nothing():
+    chunk, each = chunk_of(TWO), channels(TWO_LIMITS)
+    costs = step_costs(chunk, each)
+    _, _, signals = begun(falls=0.0).measure(chunk, costs, each, 50)
+    np.testing.assert_array_equal(signals[..., 0], costs[..., 0])
+
+
+def test_each_multiplier_answers_to_its_own_cost():
+    rates = Rates(1.0, 1 / 50, (1.0, 1.0), (0.0, 1 / 50))  # 50 of a limit of 5; a chance of 1
+    high = begun().control(rates, channels(TWO_LIMITS), 50, 100, 200, False, 0.15)
+    assert (high.lam > 0).all()
+    low = begun().control(
+        replace(rates, costs=(0.0, 1.0), firsts=(0.0, 0.0)), channels(TWO_LIMITS), 50, 100, 200,
+        False, 0.15,
+    )  # fmt: skip
+    assert low.lam.tolist() == [0.0, 0.0]
+    assert high.moves == begun().moves
+
+
+def test_a_fall_saves_no_cost_and_an_arrival_may():
+    """Episodes of 10 steps of 50 that cost 4: within a limit of 5 for who arrives, not for who
+    falls, whose budget is a fifth."""
+    rates, each = Rates(1.0, 1 / 10, (0.4,), (0.1,)), channels(limited(ROAD, ("speed <= 0.3", 5.0)))
+    arrived, fallen = (
+        begun(k=1, ends=1 / 10, falls=falls).control(rates, each, 50, 100, 200, False, 0.0)
+        for falls in (0.0, 1.0)
+    )
+    assert 0.0 <= arrived.lam[0] < 0.5 * fallen.lam[0]
+
+
+def test_ends_that_earn_less_than_a_step_is_worth_are_falls():
+    chunk = chunk_of(MORTAL)
+    assert chunk.terminated.any()
+    worst, best = chunk.rewards.min() - 1, chunk.rewards.max() + 1
+    limits = begun(k=1, falls=0.5)
+    assert limits.fall(chunk, worst).falls < 0.5 < limits.fall(chunk, best).falls
+    never = chunk_of(ROAD)
+    assert limits.fall(never, worst) is limits
