@@ -37,6 +37,9 @@ def test_visits_are_counted_by_cell() -> None:
     features = np.array([[0.0, 0.0], [1.0, 2.0], [1.0, 2.0]])
     table = cells().visits(Behaviour(features, np.array([1.0, 0.5, 0.25]), 0, 0, 2, None))
     assert table.tolist() == [[1, 0, 0], [0, 0, 0.75]]
+    xy = np.array([[-5.0, 3.0], [-4.5, 1.0], [99.0, 0.0]])  # the last is outside
+    table = cells("floor").visits(Behaviour(xy, np.ones(3), 0, 0, 3, 1))
+    assert table.tolist() == [[2, 0, 0], [0, 0, 0]]
 
 
 def test_tables_and_inequalities_are_drawn_on_a_map() -> None:

@@ -56,14 +56,6 @@ def test_steps_in_a_wall_or_outside_are_counted() -> None:
     np.testing.assert_array_equal(truth.violates(pi.features), [False, True, True])
 
 
-def test_visits_fall_into_their_cells() -> None:
-    layout = Layout((10, 10))
-    pi = Behaviour(np.array([[-18.5, 18.5], [-17.0, 17.0], [99.0, 0.0]]), np.ones(3), 0, 0, 3, 1)
-    table = layout.visits(pi)
-    assert table[0, 0] == 2
-    assert table.sum() == 2
-
-
 def test_a_path_as_cells_counts_each_stay_once() -> None:
     xy = np.array([[-18.0, 18.0], [-17.0, 18.0], [-15.0, 18.0], [-14.0, 18.0], [-18.0, 18.0]])
     assert Layout((10, 10)).cell_path(xy).tolist() == [[0, 0], [0, 1], [0, 0]]

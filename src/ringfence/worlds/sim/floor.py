@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.objects import Array, Behaviour, Constraint, Feature
+from ringfence.objects import Array, Constraint, Feature
 
 Cell = tuple[int, int]
 
@@ -61,14 +61,6 @@ class Layout:
         new = np.ones(len(cells), np.bool_)
         new[1:] = (np.diff(cells, axis=0) != 0).any(axis=1)
         return np.asarray(cells[new])
-
-    def visits(self, pi: Behaviour) -> Array:
-        """Expected steps per episode in each cell, [rows, cols]; those outside are left out."""
-        cells = self.cell(pi.features[:, :2])
-        within = self.inside(cells)
-        table = np.zeros(self.shape)
-        np.add.at(table, tuple(cells[within].T), pi.visits[within])
-        return table
 
 
 @dataclass(frozen=True, eq=False)
