@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ringfence.analysis.choices import COMPARED
 from ringfence.report.read import true_parameters
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, mean_of, with_means
@@ -31,12 +32,6 @@ CHOICES = {
     "random": "a random one (mean over iterations)",
     "truth": "by the truth",
 }
-COMPARED = (
-    "constraint_error",
-    "learner_reward_mean",
-    "learner_true_raw_mean",
-    "learner_true_cost_mean",
-)
 GAPS = ("constraint_error", "reward_gap", "raw_gap", "cost_gap")
 
 
