@@ -15,7 +15,7 @@ from ringfence.demos import dataset
 from ringfence.game import Record, play
 from ringfence.objects import NotHere, Problem
 from ringfence.reproduce.demonstrate import configuration
-from ringfence.reproduce.exact_tasks import Mask, map_text, overlap
+from ringfence.reproduce.exact_tasks import Mask, map_text, overlap, put_together
 from ringfence.reproduce.games import run_of
 from ringfence.reproduce.rows import Found, Row, Rows, mean_of
 from ringfence.reproduce.study import Study, Summary, kept, read_summaries
@@ -140,13 +140,7 @@ def one_task_rows(study: Study) -> Rows:
     names = [task.name for task in multi.world.tasks]
     alone = [played(study, [name], study.options["iterations"]) for name in names]
     single = [game.map(game.records[-1]) for game in alone]
-    maps = {
-        **{f"task {k}": found for k, found in enumerate(single)},
-        "average": np.mean(single, axis=0) > 0.5,
-        "maximum": np.any(single, axis=0),
-        "multi-task, 1 iteration": multi.map(multi.records[0]),
-        "multi-task, last": multi.map(multi.records[-1]),
-    }
+    maps = put_together(single, [multi.map(record) for record in multi.records])
     return [
         {"constraint": name, **scores(multi.world, found), "map": map_text(found)}
         for name, found in maps.items()

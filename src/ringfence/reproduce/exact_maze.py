@@ -30,6 +30,7 @@ from ringfence.reproduce.exact_tasks import (
     learn,
     map_text,
     overlap,
+    put_together,
     sampled,
 )
 from ringfence.reproduce.rows import MEAN, Found, Row, Rows, mean_of
@@ -118,14 +119,8 @@ def maps(world: GridWorld) -> dict[str, Mask]:
     """The forbidden cells by what they were learned from."""
     experts = expert_behaviours(world)
     single = [last_map(learn(world, [t], [e])) for t, e in zip(world.tasks, experts, strict=True)]
-    multi = learn(world, world.tasks, experts)
-    return {
-        **{f"task {k}": c for k, c in enumerate(single)},
-        "average": np.mean(single, axis=0) > 0.5,
-        "maximum": np.any(single, axis=0),
-        "multi-task, 1 iteration": forbidden(multi[0].c_next),
-        "multi-task, last": last_map(multi),
-    }
+    multi = [forbidden(record.c_next) for record in learn(world, world.tasks, experts)]
+    return put_together(single, multi)
 
 
 def entropy(study: Study) -> Found:

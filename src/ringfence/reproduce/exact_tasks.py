@@ -71,6 +71,18 @@ def overlap(found: Mask, walls: Mask) -> float:
     return float((found & walls).sum() / max(1, (found | walls).sum()))
 
 
+def put_together(single: Sequence[Mask], multi: Sequence[Mask]) -> dict[str, Mask]:
+    """Maps by what they were learned from. single: of each task alone; multi: of all together,
+    after each iteration."""
+    return {
+        **{f"task {k}": c for k, c in enumerate(single)},
+        "average": np.mean(single, axis=0) > 0.5,
+        "maximum": np.any(single, axis=0),
+        "multi-task, 1 iteration": multi[0],
+        "multi-task, last": multi[-1],
+    }
+
+
 def map_text(found: Mask) -> str:
     """A map in a row of a table: "." free, "#" forbidden, "/" between its lines."""
     return "/".join("".join(".#"[int(cell)] for cell in line) for line in found)
