@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
-from ringfence.disk import read_json, remove_partials, write_json
 from ringfence.objects import Demonstrations, Problem, Solution, Trajectory, behaviour_of
 from ringfence.players.rivals.chou import Outcome, chou
 from ringfence.reproduce.demonstrate import configuration, demonstrations
@@ -16,11 +14,17 @@ from ringfence.reproduce.demonstrate import document as made_from
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.iterates import GAPS, ITERATES, figures, played
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, mean_of
-from ringfence.reproduce.study import Study, Summary, place, read_summaries, telling
+from ringfence.reproduce.study import (
+    Study,
+    Summary,
+    finished,
+    place,
+    read_summaries,
+    telling,
+)
 from ringfence.runs import driver
 from ringfence.runs.backend import Here, Solves
 from ringfence.runs.config import Config, make_solver
-from ringfence.runs.folder import only_driver
 from ringfence.runs.summary import SCHEMA, Reader, truth_of, versions
 from ringfence.solvers.cloning import CloningConfig, clone
 from ringfence.solvers.collecting import evaluate, no_augmentation
@@ -71,15 +75,7 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
     document = asdict(config) | {"demonstrations": made_from(study.experiment, variant, seed)}
     del document["command"], document["demos"]
     run = place("chou", f"{variant.name}-seed-{seed}", document)
-    if not (run / "summary.json").is_file():
-        run.mkdir(parents=True, exist_ok=True)
-        began = time.monotonic()
-        with only_driver(run):
-            remove_partials(run)
-            summary = played_once(run, config, demos, study)
-        write_json(run / "timing.json", {"seconds": time.monotonic() - began})
-        write_json(run / "summary.json", summary)
-    return read_json(run / "summary.json"), float(read_json(run / "timing.json")["seconds"])
+    return finished(run, lambda: played_once(run, config, demos, study))
 
 
 def played_once(run: Path, config: Config, demos: Demonstrations, study: Study) -> Summary:

@@ -13,15 +13,17 @@ is found again by what determines it, so that no experiment makes again what ano
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ringfence.disk import write_json
+from ringfence.disk import read_json, remove_partials, write_json
 from ringfence.errors import InvalidInput
 from ringfence.reproduce.experiment import Experiment, Variant, differences
+from ringfence.runs.folder import only_driver
 
 Say = Callable[[str], None]
 #: Updates of a training between two lines about it.
@@ -128,6 +130,19 @@ def kept(kind: str, document: Mapping[str, Any], make: Callable[[], Any]) -> Any
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, made)
     return json.loads(path.read_bytes())
+
+
+def finished(run: Path, make: Callable[[], Summary]) -> tuple[Summary, float]:
+    """The summary of a run and the seconds that it took: from its files, or made now."""
+    if not (run / "summary.json").is_file():
+        run.mkdir(parents=True, exist_ok=True)
+        began = time.monotonic()
+        with only_driver(run):
+            remove_partials(run)
+            summary = make()
+        write_json(run / TIMES, {"seconds": time.monotonic() - began})
+        write_json(run / "summary.json", summary)
+    return read_json(run / "summary.json"), float(read_json(run / TIMES)["seconds"])
 
 
 # What was played -------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ of the learned network and the limit 0.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, cast
@@ -15,7 +14,6 @@ from typing import Any, cast
 import numpy as np
 
 from ringfence.constraints.family import make_family
-from ringfence.disk import read_json, write_json
 from ringfence.game import Record
 from ringfence.game import play as play_game
 from ringfence.objects import Behaviour, Trajectory, behaviour_of
@@ -24,7 +22,7 @@ from ringfence.reproduce.demonstrate import configuration
 from ringfence.reproduce.exact_tasks import map_text, overlap
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.rows import Found, Row
-from ringfence.reproduce.study import Study, Summary, place
+from ringfence.reproduce.study import Study, Summary, finished, place
 from ringfence.runs.config import Config, make_player, make_world
 from ringfence.runs.driver import rules
 from ringfence.runs.summary import SCHEMA, versions
@@ -57,13 +55,7 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
     config = configuration(study.experiment, variant, seed)
     paths = variant.get("demonstrations")["paths"]
     run = place("points", f"seed-{seed}", {**asdict(config), "command": "", "paths": paths})
-    if not (run / "summary.json").is_file():
-        began = time.monotonic()
-        summary = played(study, config, paths)
-        run.mkdir(parents=True, exist_ok=True)
-        write_json(run / "timing.json", {"seconds": time.monotonic() - began})
-        write_json(run / "summary.json", summary)
-    return read_json(run / "summary.json"), float(read_json(run / "timing.json")["seconds"])
+    return finished(run, lambda: played(study, config, paths))
 
 
 def played(study: Study, config: Config, paths: int) -> Summary:
