@@ -47,6 +47,15 @@ class Row:
             f"| {self.lp_solves} | {self.lp_per_s:.2f} |"
         )
 
+    def numbers(self) -> dict[str, float]:
+        size = f"{self.side}x{self.side}"
+        return {
+            f"game_s_{size}": self.soft_game_s,
+            f"lp_game_s_{size}": self.lp_game_s,
+            f"lp_build_s_{size}": self.lp_build_s,
+            f"lp_per_s_{size}": self.lp_per_s,
+        }
+
 
 HEADER = (
     "| grid | T | LP variables | game, soft (s) | game, LP (s) | of it building (s) | LP solves "
@@ -54,7 +63,17 @@ HEADER = (
 )
 
 
-def exact(budget_s: float = 60.0) -> Iterator[Row]:
+def bench_exact(budget_s: float = 60.0, report: Callable[[str], None] = print) -> dict[str, float]:
+    """Flat name -> number, of every grid."""
+    report(HEADER)
+    numbers: dict[str, float] = {}
+    for row in exact(budget_s):
+        report(row.line())
+        numbers |= row.numbers()
+    return numbers
+
+
+def exact(budget_s: float) -> Iterator[Row]:
     """Rows for growing grids until a game with the LP takes `budget_s` seconds."""
     side = 10
     while True:
@@ -100,15 +119,3 @@ def _timed(solve: Solver, problem: Problem, seconds: list[float]) -> Solution:
     solution = solve(problem)
     seconds.append(time.perf_counter() - began)
     return solution
-
-
-def flat(rows: Sequence[Row]) -> dict[str, float]:
-    """bench.json: name to number."""
-    numbers: dict[str, float] = {}
-    for row in rows:
-        size = f"{row.side}x{row.side}"
-        numbers[f"game_s_{size}"] = row.soft_game_s
-        numbers[f"lp_game_s_{size}"] = row.lp_game_s
-        numbers[f"lp_build_s_{size}"] = row.lp_build_s
-        numbers[f"lp_per_s_{size}"] = row.lp_per_s
-    return numbers

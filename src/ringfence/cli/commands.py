@@ -458,24 +458,18 @@ def bench(options: Namespace) -> None:
 
     if options.what != "exact" and options.budget is not None:
         raise InvalidInput(f"--budget has no effect on {options.what}, only on exact: leave it out")
-    if options.what in ("crl", "maze"):
+    numbers: Mapping[str, float | None]
+    if options.what == "exact":
+        from ringfence.bench.exact import bench_exact
+
+        numbers = bench_exact(options.budget or BUDGET, lambda line: print(line, flush=True))
+    else:
         from ringfence.bench.crl import bench_crl
         from ringfence.bench.maze import bench_maze
 
         numbers = bench_crl() if options.what == "crl" else bench_maze()
-        if options.out is not None:
-            write_json(options.out, numbers)
-            print(f"saved to {options.out}")
-        return
-    from ringfence.bench import exact as benchmarks
-
-    print(benchmarks.HEADER)
-    rows = []
-    for row in benchmarks.exact(options.budget or BUDGET):
-        rows.append(row)
-        print(row.line(), flush=True)
     if options.out is not None:
-        write_json(options.out, benchmarks.flat(rows))
+        write_json(options.out, numbers)
         print(f"saved to {options.out}")
 
 
