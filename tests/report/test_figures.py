@@ -35,11 +35,11 @@ PANELS = [
     Panel("truth", walls=WALLS),
     Panel("one task", paths=PATHS[:1]),
     Panel("ten tasks", paths=PATHS),
-    Panel("single-task", cost=np.ones((4, 6)), walls=WALLS, note="IoU 0.13"),
-    Panel("average", cost=COST * 0.3, walls=WALLS),
-    Panel("maximum", cost=COST, walls=WALLS),
-    Panel("multi-task, 1", cost=COST, walls=WALLS),
-    Panel("multi-task, last", cost=COST, walls=WALLS),
+    Panel("single-task", WALLS, np.ones((4, 6), bool), note="IoU 0.13"),
+    Panel("average", WALLS, np.zeros((4, 6), bool)),
+    Panel("maximum", WALLS, COST > 0),
+    Panel("multi-task, 1", WALLS, COST > 0.5),
+    Panel("multi-task, last", WALLS, WALLS),
 ]
 
 
@@ -48,7 +48,7 @@ def maze(path: Path) -> Path:
 
 
 def curves(path: Path) -> Path:
-    return figures.curve_figure(CURVES, path, "paths per start", "IoU", "a title")
+    return figures.curves_figure([("a title", CURVES)], path, "paths per start", "IoU")
 
 
 def solved(path: Path) -> Path:
@@ -114,7 +114,7 @@ def test_bad_requests_are_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="at least one panel"):
         figures.maze_figure([], tmp_path / "a.png")
     with pytest.raises(InvalidInput, match="at least one curve"):
-        figures.curve_figure([], tmp_path / "a.png", "x", "y")
+        figures.curves_figure([("", [])], tmp_path / "a.png", "x", "y")
     assert not list(tmp_path.iterdir())
 
 

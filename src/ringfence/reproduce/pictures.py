@@ -19,7 +19,7 @@ from ringfence.errors import InvalidInput
 from ringfence.experts.optimal import make_demonstrations
 from ringfence.report.draw import run_figures, training_curves
 from ringfence.report.draw.canvas import CURVE_STYLES, LINE, Curve, canvas, save
-from ringfence.report.draw.figures import Panel, curve_figure, curves_figure, maze_figure
+from ringfence.report.draw.figures import Panel, curves_figure, maze_figure
 from ringfence.report.draw.training_curves import Course
 from ringfence.reproduce import games, solves
 from ringfence.reproduce import unseen as cases
@@ -180,7 +180,9 @@ def path_curve(study: Study, path: Path) -> None:
         over_rows("restricted class", rows, "paths", "iou"),
         over_rows("the paper's regression", rows, "paths", "iou_regression"),
     ]
-    curve_figure(shown, path, "paths per task and start", "IoU with the true cells")
+    curves_figure(
+        [("", shown)], path, "paths per task and start", "IoU with the true cells", width=5.2
+    )
 
 
 def maze_curves(study: Study, path: Path) -> None:

@@ -14,7 +14,6 @@ from ringfence.report.draw.canvas import ALLOWED, EXPERT, FORBIDDEN, INK, LEARNE
 from ringfence.report.draw.geometry import alone, borders, edges
 
 TINTS = {"allowed": "#ffffff", "proven": "#8b93a3", "implicated": "#d3d7de", "unknown": "#f4f2ec"}
-ZERO = "#a5abb5"  # of a 0 among a constraint's values
 FORBIDS = 1e-9  # the least raw value that is shaded: a table has 0 where nothing is forbidden
 SHADED = 200  # points per side, for the shade of a forbidden side
 
@@ -31,13 +30,12 @@ def draw_map(
     cost: Array | None = None,
     labels: Labels | None = None,
     places: Mapping[Cell, str] | None = None,
-    numbers: bool = False,
 ) -> None:
     """Draw a map on matplotlib axes: each part only if it is given.
 
     truth [rows, cols]: the walls, outlined; paths: lines of places (row, col); cost [rows, cols]:
-    a constraint, hatched where it is above 0, with its value if `numbers`; labels: the evidence;
-    places: letters at starts and goals.
+    a constraint, hatched where it is above 0; labels: the evidence; places: letters at starts and
+    goals.
     """
     rows, cols = shape
     ax.set(xlim=(0, cols), ylim=(rows, 0), aspect="equal", xticks=[], yticks=[])
@@ -50,7 +48,7 @@ def draw_map(
     if labels is not None:
         _tints(ax, labels)
     if cost is not None:
-        _costs(ax, cost, numbers)
+        _costs(ax, cost)
     _paths(ax, paths)
     if truth is not None:
         outline(ax, truth, INK, 1.8)
@@ -66,7 +64,7 @@ def _square(r: int, c: int, **style: Any) -> Any:
     return Rectangle((c, r), 1, 1, **style)
 
 
-def _costs(ax: Any, cost: Array, numbers: bool) -> None:
+def _costs(ax: Any, cost: Array) -> None:
     from matplotlib.colors import to_rgb
 
     top, violet = max(1.0, float(cost.max())), to_rgb(FORBIDDEN)
@@ -76,11 +74,7 @@ def _costs(ax: Any, cost: Array, numbers: bool) -> None:
             shade, line = (*violet, 0.08 + 0.22 * share), (*violet, 0.25 + 0.75 * share)
             ax.add_patch(_square(r, c, facecolor=shade, linewidth=0, zorder=2))
             hatch: dict[str, Any] = {"edgecolor": line, "linewidth": 0, "hatch": "////"}
-            if not numbers:
-                ax.add_patch(_square(r, c, fill=False, zorder=2, **hatch))
-        if numbers:
-            text = f"{share:.0f}" if share in (0.0, 1.0) else f"{share:.1f}".lstrip("0")
-            _write(ax, r, c, text, color=FORBIDDEN if share > 0 else ZERO, fontsize=6.5)
+            ax.add_patch(_square(r, c, fill=False, zorder=2, **hatch))
 
 
 def _lines(ax: Any, lines: Sequence[Any], **style: Any) -> None:

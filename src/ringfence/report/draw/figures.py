@@ -72,8 +72,8 @@ def _wrapped(text: str, width: int) -> str:
 class Panel:
     """One panel of a maze figure. Arrays over cells are [rows, cols].
 
-    walls: the truth; flagged: cells to hatch; cost: a constraint's values, written into the cells;
-    paths, points: cells on a map, (x, y) in metres on a floor.
+    walls: the truth; flagged: cells to hatch; paths, points: cells on a map, (x, y) in metres on a
+    floor.
     """
 
     title: str
@@ -82,7 +82,6 @@ class Panel:
     paths: Sequence[NDArray[np.generic]] = ()
     points: Array | None = None
     note: str = ""
-    cost: Array | None = None
 
 
 def maze_figure(
@@ -112,17 +111,15 @@ def maze_figure(
 def _draw_panel(
     ax: Any, panel: Panel, ground: Ground, shape: Cell, places: Mapping[Cell, str] | None
 ) -> None:
-    bare = panel.cost is None and panel.flagged is None and not len(panel.paths)
+    bare = panel.flagged is None and not len(panel.paths)
     hatched = panel.walls if bare and panel.points is None else panel.flagged
-    cost = panel.cost if hatched is None else hatched.astype(np.float64)
     draw_map(
         ax,
         shape,
         truth=panel.walls,
         paths=_lines(panel.paths, ground),
-        cost=cost,
+        cost=None if hatched is None else hatched.astype(np.float64),
         places=places if bare or len(panel.paths) else None,
-        numbers=panel.cost is not None,
     )
     if panel.points is not None:
         at = on_floor(ground, panel.points) if isinstance(ground, Layout) else panel.points + 0.5
@@ -132,15 +129,6 @@ def _draw_panel(
 # Curves ------------------------------------------------------------------------------------------
 
 
-def curve_figure(
-    curves: Sequence[Curve], path: Path, xlabel: str, ylabel: str, title: str = ""
-) -> Path:
-    """Curves with their standard errors in one picture."""
-    if not curves:
-        raise InvalidInput("a figure of curves needs at least one curve")
-    return curves_figure([(title, curves)], path, xlabel, ylabel, width=5.2)
-
-
 def curves_figure(
     panels: Sequence[tuple[str, Sequence[Curve]]],
     path: Path,
@@ -148,7 +136,9 @@ def curves_figure(
     ylabel: str = "",
     width: float = 3.6,
 ) -> Path:
-    """Panels of curves side by side."""
+    """Panels of curves with their standard errors, side by side."""
+    if not any(curves for _, curves in panels):
+        raise InvalidInput("a figure of curves needs at least one curve")
     with canvas(width * len(panels), 3.2) as figure:
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for ax, (title, curves) in zip(axes, panels, strict=True):
