@@ -46,6 +46,7 @@ from ringfence.solvers.checkpoints import Checkpoint
 from ringfence.solvers.collecting import checked, evaluate, no_augmentation, prepare, seen_of
 from ringfence.solvers.limits import (
     MOST,
+    Begin,
     Limits,
     Multiplier,
     Rates,
@@ -140,17 +141,21 @@ class PPOConfig:
             )
 
     @property
+    def short(self) -> bool:
+        return self.env_steps < SHORT
+
+    @property
     def rollout_steps(self) -> int:
         if self.steps is not None:
             return self.steps
-        size = SHORT_ROLLOUT if self.env_steps < SHORT else ROLLOUT
+        size = SHORT_ROLLOUT if self.short else ROLLOUT
         return max(1, size // self.copies)
 
     @property
     def rollout_passes(self) -> int:
         if self.passes is not None:
             return self.passes
-        return SHORT_PASSES if self.env_steps < SHORT else PASSES
+        return SHORT_PASSES if self.short else PASSES
 
     @property
     def rollout(self) -> int:
@@ -331,7 +336,8 @@ def learn(
     check_finite(chunk, costs, done * config.rollout)
     limits, rates, signals = learner.limits.measure(chunk, costs, every, task.horizon)
     if config.fixed_lam is None:
-        progress = (done, config.updates, is_fresh(problem), config.margin)
+        begin = Begin(is_fresh(problem), config.short)
+        progress = (done, config.updates, begin, config.margin)
         limits = limits.control(rates, every, task.horizon, *progress)
     lam = limits.lam
     if not np.isfinite(lam).all():
