@@ -103,7 +103,7 @@ def test_a_task_of_choices_is_tried_out() -> None:
     one = trial(task)
     env = gymnasium.make("CartPole-v1")
     env.reset(seed=TRIAL_SEED)
-    pushes = np.random.default_rng(TRIAL_SEED).random((TRIAL_STEPS, 1)) > 0.5
+    pushes = np.random.default_rng(TRIAL_SEED).random((TRIAL_STEPS, 1)) >= 0.5
     seen = [env.step(int(push))[0] for push in pushes[: len(one), 0]]
     np.testing.assert_allclose(one.observations[1:], seen)
 

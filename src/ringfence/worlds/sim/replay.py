@@ -70,9 +70,11 @@ def _run(task: GymTask, env: Any, seed: int, actions: Array) -> Replay:
 
 
 def trial(task: GymTask) -> Replay:
-    """A few random steps, the same ones for every task with the same box of actions."""
+    """A few random steps, the same ones for every task with the same actions."""
     shape = (TRIAL_STEPS, len(task.action_low))
     share = np.random.default_rng(TRIAL_SEED).random(shape)
+    if task.choices:
+        return replay(task, TRIAL_SEED, task.action_low + np.floor(share * task.choices))
     actions = task.action_low + share * (task.action_high - task.action_low)
     return replay(task, TRIAL_SEED, actions)
 
