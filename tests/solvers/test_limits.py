@@ -19,6 +19,7 @@ from ringfence.solvers.limits import (
     CLEAR_STEPS,
     LEAST,
     MOST,
+    Begin,
     Channel,
     Limits,
     Multiplier,
@@ -40,6 +41,7 @@ from toy_tasks import MORTAL, ROAD, TWO, limited
 
 SPEED = parse_inequality("speed <= 0.3", ROAD.features)
 UPDATES = 200
+FRESH, GIVEN = Begin(fresh=True, short=False), Begin(fresh=False, short=False)
 
 
 def test_each_part_of_several_limits_is_a_channel_with_its_own_limit():
@@ -138,25 +140,28 @@ def test_a_cost_that_says_nothing_below_0_is_felt_as_it_is():
 
 def test_a_fresh_trainings_target_comes_down_to_the_limit_less_its_margin():
     five = Channel(SPEED, 5.0)
-    course = [target(five, 1.0, p, True, 0.2) for p in np.linspace(0, 1, 11)]
+    course = [target(five, 1.0, p, FRESH, 0.2) for p in np.linspace(0, 1, 11)]
+    short = [target(five, 1.0, p, Begin(True, True), 0.2) for p in np.linspace(0, 1, 11)]
+    assert all(a <= b for a, b in zip(short, course, strict=True))
+    assert sum(short) < sum(course)
     assert course[0] > 5.0
     assert all(a >= b for a, b in pairwise(course))
     assert course[-1] == pytest.approx(4.0)
-    assert {target(five, 1.0, p, False, 0.2) for p in (0.0, 0.5, 1.0)} == {course[-1]}
+    assert {target(five, 1.0, p, GIVEN, 0.2) for p in (0.0, 0.5, 1.0)} == {course[-1]}
 
 
 def test_a_limit_of_0_aims_at_a_small_chance():
     zero = Channel(SPEED, 0.0)
-    assert target(zero, 1.0, 0.0, True, 0.15) == 1.0
-    assert target(zero, 1.0, 1.0, True, 0.15) == pytest.approx(AIMED_CHANCE)
-    assert target(zero, 0.4, 0.3, False, 0.15) == pytest.approx(AIMED_CHANCE)
+    assert target(zero, 1.0, 0.0, FRESH, 0.15) == 1.0
+    assert target(zero, 1.0, 1.0, FRESH, 0.15) == pytest.approx(AIMED_CHANCE)
+    assert target(zero, 0.4, 0.3, GIVEN, 0.15) == pytest.approx(AIMED_CHANCE)
     assert AIMED_CHANCE < ALLOWED_CHANCE
 
 
 def test_an_episode_that_has_a_share_of_the_limit_aims_at_that():
     five, zero = Channel(SPEED, 5.0), Channel(SPEED, 0.0)
-    assert target(five, 0.2, 1.0, False, 0.0) == pytest.approx(1.0)
-    assert target(zero, 0.2, 1.0, False, 0.0) == target(zero, 1.0, 1.0, False, 0.0)
+    assert target(five, 0.2, 1.0, GIVEN, 0.0) == pytest.approx(1.0)
+    assert target(zero, 0.2, 1.0, GIVEN, 0.0) == target(zero, 1.0, 1.0, GIVEN, 0.0)
 
 
 # The multiplier ----------------------------------------------------------------------------------
@@ -274,7 +279,7 @@ def test_who_does_not_lose_by_an_end_is_credited_nothing():
 
 def test_each_multiplier_answers_to_its_own_cost():
     rates = Rates(1.0, 1 / 50, (1.0, 1.0), (0.0, 1 / 50))  # 50 of a limit of 5; a chance of 1
-    high = begun().control(rates, channels(TWO_LIMITS), 50, 100, 200, False, 0.15)
+    high = begun().control(rates, channels(TWO_LIMITS), 50, 100, 200, GIVEN, 0.15)
     assert (high.lam > 0).all()
     low = begun().control(
         replace(rates, costs=(0.0, 1.0), firsts=(0.0, 0.0)), channels(TWO_LIMITS), 50, 100, 200,
@@ -289,7 +294,7 @@ def test_a_fall_saves_no_cost_and_an_arrival_may():
     falls, whose budget is a fifth."""
     rates, each = Rates(1.0, 1 / 10, (0.4,), (0.1,)), channels(limited(ROAD, ("speed <= 0.3", 5.0)))
     arrived, fallen = (
-        begun(k=1, ends=1 / 10, falls=falls).control(rates, each, 50, 100, 200, False, 0.0)
+        begun(k=1, ends=1 / 10, falls=falls).control(rates, each, 50, 100, 200, GIVEN, 0.0)
         for falls in (0.0, 1.0)
     )
     assert 0.0 <= arrived.lam[0] < 0.5 * fallen.lam[0]

@@ -145,7 +145,7 @@ def felt(cost: Array, raw: Array, move: float) -> Array:
 # The multiplier ----------------------------------------------------------------------------------
 
 #: A fresh training's target comes down from so many limits over its first share of updates: who
-#: can't walk yet need not walk slowly. In a short training it comes down sooner, and to a limit of 0
+#: can't walk yet need not walk slowly. In a short training it comes down sooner, to a limit of 0
 #: soonest, from any chance: a way that leads through what is forbidden is hard to unlearn. (A point
 #: among obstacles, 300,000 steps, limit 0.84: it cost 1.48 after 0.3, 0.65 after 0.1.)
 LOOSE, ANNEAL, SHORT_ANNEAL, ANNEAL_TO_0 = 50.0, 0.3, 0.1, 0.05
