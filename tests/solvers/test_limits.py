@@ -283,7 +283,7 @@ def test_each_multiplier_answers_to_its_own_cost():
     assert (high.lam > 0).all()
     low = begun().control(
         replace(rates, costs=(0.0, 1.0), firsts=(0.0, 0.0)), channels(TWO_LIMITS), 50, 100, 200,
-        False, 0.15,
+        GIVEN, 0.15,
     )  # fmt: skip
     assert low.lam.tolist() == [0.0, 0.0]
     assert high.moves == begun().moves
