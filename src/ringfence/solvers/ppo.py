@@ -105,9 +105,8 @@ class PPOConfig:
     passes: int | None = None  # over a rollout: 8, in short trainings 16
     minibatches: int = 8  # of a pass
     gradient_clip: float = 0.5  # norm, per network (the paper's code: 0.02 for both)
-    # Of actions, in their box. At -0.7 the Ant has learned half as much after 100,000 steps, at
-    # -1.3 a pendulum never swings up.
-    initial_log_std: float = -1.0
+    # At -0.7 the Ant has learned half as much after 100,000 steps, at -1.3 no pendulum swings up.
+    initial_log_std: float = -1.0  # of actions, whose box is [-1, 1] to the policy
     last_layer_scale: float = 0.01  # of the actor, at first: means near 0
     entropy_weight: float = 0.0  # of the entropy bonus
     augment: bool = True  # the raw constraint value as the policy's last input
