@@ -25,6 +25,7 @@ from ringfence.solvers.limits import (
     Multiplier,
     Rates,
     channels,
+    deepened,
     episode_length,
     felt,
     first_costs,
@@ -118,9 +119,11 @@ def test_costs_are_told_in_units_of_their_limit_and_chances_of_the_allowed_one()
 def test_a_limit_of_0_is_felt_some_usual_moves_before_it_is_broken():
     raw = np.array([[-1.0, -0.5], [-0.9, -0.4], [-0.8, 0.3], [-0.7, 0.2]])
     ended = np.zeros((4, 2), bool)
-    assert usual_move(raw, ended) == pytest.approx(0.1)  # what crosses the edge is none
+    assert usual_move(raw, ended, anywhere=False) == pytest.approx(
+        0.1
+    )  # what crosses the edge is none
     ended[0] = True
-    assert usual_move(raw[:2], ended[:2]) == 0.0
+    assert usual_move(raw[:2], ended[:2], anywhere=False) == 0.0
     move, cost = 0.1, np.log1p(np.maximum(raw, 0.0))
     signal = felt(cost, raw, move)
     assert not signal[raw <= -CLEAR_STEPS * move].any()
@@ -131,8 +134,19 @@ def test_a_limit_of_0_is_felt_some_usual_moves_before_it_is_broken():
 
 def test_a_cost_that_says_nothing_below_0_is_felt_as_it_is():
     raw = np.array([[0.0, 1.0], [0.0, 1.0]])
-    assert usual_move(raw, np.zeros((2, 2), bool)) == 0.0
+    assert usual_move(raw, np.zeros((2, 2), bool), anywhere=False) == 0.0
     np.testing.assert_array_equal(felt(raw, raw, 0.0), raw)
+
+
+def test_a_count_of_steps_tells_how_far_out_they_are_and_other_costs_do_already():
+    raw = np.array([[-1.0, 0.1], [0.4, 0.2]])
+    count = (raw > 0).astype(float)
+    signal = deepened(count, raw, 0.1)
+    assert signal[0, 0] == 0.0
+    assert signal[1, 0] > signal[1, 1] > signal[0, 1] > 1.0
+    np.testing.assert_array_equal(deepened(2 * count, 8 * raw, 0.8), 2 * signal)  # no unit
+    depth = np.maximum(raw, 0.0)
+    np.testing.assert_array_equal(deepened(depth, raw, 0.1), depth)
 
 
 # The target --------------------------------------------------------------------------------------
@@ -264,8 +278,8 @@ def test_a_rollout_is_measured_once_for_all():
     # a limit above 0: what a step may cost is credited to it; of 0: felt before it is broken
     np.testing.assert_allclose(signals[..., 0], costs[..., 0] - 5.0 / 50)
     raw = each[1].constraint.raw(chunk.features.reshape(-1, 2)).reshape(60, 4)
-    move = usual_move(raw, chunk.terminated | chunk.truncated)
-    assert after.moves == (0.0, pytest.approx(move))
+    move = usual_move(raw, chunk.terminated | chunk.truncated, anywhere=False)
+    assert after.moves[1] == pytest.approx(move)
     np.testing.assert_allclose(signals[..., 1], felt(costs[..., 1], raw, move))
     assert after.multipliers == begun().multipliers
 

@@ -127,10 +127,20 @@ def relative_costs(rates: Rates, every: Sequence[Channel], horizon: int) -> tupl
 # What the critic learns --------------------------------------------------------------------------
 
 
-def usual_move(raw: Array, ended: NDArray[np.bool_]) -> float:
-    """The root mean square of what raw [T, N] moves in one step that stays below 0."""
-    inside = (raw[:-1] < 0) & (raw[1:] < 0) & ~ended[:-1]
+def usual_move(raw: Array, ended: NDArray[np.bool_], anywhere: bool) -> float:
+    """The root mean square of what raw [T, N] moves in one step, that stays below 0 or anywhere."""
+    inside = (anywhere | ((raw[:-1] < 0) & (raw[1:] < 0))) & ~ended[:-1]
     return float(np.sqrt(np.mean(np.square(np.diff(raw, axis=0)[inside])))) if inside.any() else 0.0
+
+
+def deepened(cost: Array, raw: Array, move: float) -> Array:
+    """What the critic learns of a cost that is the same for all steps beyond the limit, such as a
+    count of them, [T, N]: more of it further out, by log(1 + raw / b), so that the way back shows.
+    Any other cost tells that itself."""
+    beyond = cost[cost > 0]
+    if move <= 0 or not len(beyond) or beyond.max() > beyond.min():
+        return cost
+    return cost * (1.0 + np.log1p(np.maximum(0.0, raw / (CLEAR_STEPS * move))))
 
 
 def felt(cost: Array, raw: Array, move: float) -> Array:
@@ -241,16 +251,15 @@ class Limits:
         rates = rates_of(chunk, costs, first)
         ends = self.ends + LENGTH_SHARE * (rates.ends - self.ends)
         signals, moves = costs.copy(), list(self.moves)
+        phi = chunk.features.reshape(-1, chunk.features.shape[-1])
         for k, channel in enumerate(every):
-            if not channel.zero:
-                # What a step may cost is credited to it: to fall earns nothing.
-                signals[..., k] -= self.falls * channel.limit / horizon
-                continue
-            phi = chunk.features.reshape(-1, chunk.features.shape[-1])
             raw = channel.constraint.raw(phi).reshape(ended.shape)
-            move = usual_move(raw, ended)
+            move = usual_move(raw, ended, anywhere=not channel.zero)
             moves[k] = move if moves[k] <= 0 else moves[k] + MOVE_SHARE * (move - moves[k])
-            signals[..., k] = felt(costs[..., k], raw, moves[k])
+            shaped = felt if channel.zero else deepened
+            signals[..., k] = shaped(costs[..., k], raw, moves[k])
+            # What a step may cost is credited to it: to fall earns nothing.
+            signals[..., k] -= self.falls * max(0.0, channel.limit) / horizon
         return replace(self, moves=tuple(moves), spent=spent, ends=ends), rates, signals
 
     def control(

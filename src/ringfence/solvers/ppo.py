@@ -75,9 +75,14 @@ INITIAL, MINIBATCHES, EVALUATE = 10, 11, 12
 #: How far running units (of the critic, of advantages, of raw's usual move) follow each rollout.
 UNITS_SHARE = 0.05
 #: How fast the actor's rate answers to an update that moved the policy too far, or not.
-RATE_STEP = 1.5
+RATE_STEP, MOST_RATE = 1.5, 3.0
 #: Of the actor's rate, at first, where the policy is given: it grows while updates are small.
 GIVEN_RATE = 0.1
+#: Of the noise, at first; until that share of a training it falls to nearly 0. With less a policy
+#: moves too slowly to come back from where it was before a limit began to bind.
+LEAST_NOISE, NOISY_UNTIL = 0.15, 0.8
+#: Of the square of what mean actions are beyond their box.
+BEYOND_WEIGHT = 1.0
 #: Of a training's steps, that the tests of its policies may take at the end.
 TESTED_SHARE = 0.25
 #: Trainings of fewer steps make smaller rollouts and learn more from each, or there are too few
@@ -251,7 +256,12 @@ def actor_loss(
     gain = jnp.minimum(ratio * d["A"], clipped * d["A"]).mean()
     # Up to a constant; of choices as it is sampled.
     entropy: jax.Array = -(ratio * log_prob).mean() if choices else params["log_std"].sum()
-    return -gain - entropy_weight * entropy
+    loss = -gain - entropy_weight * entropy
+    if choices:
+        return loss
+    # Far beyond the box all actions are clipped to one, and nothing shows the way back.
+    beyond = jnp.maximum(jnp.abs(network(params, d["x"])) - 1.0, 0.0)
+    return loss + BEYOND_WEIGHT * jnp.square(beyond).sum(axis=1).mean()
 
 
 def critic_loss(params: Params, d: Rows, weight: float) -> jax.Array:
@@ -353,13 +363,18 @@ def learn(
     both = improve(learner, learner.params | {"critic": critic}, rows, problem, config)
     params = {k: d.params for k, d in both.items()}
     kl = float(moved(params["actor"], rows["actor"], learner.choices))
+    fresh = is_fresh(problem)
+    if fresh and not learner.choices:
+        least = LEAST_NOISE * max(0.01, 1 - done / config.updates / NOISY_UNTIL)
+        log_std = np.maximum(params["actor"]["log_std"], np.float32(np.log(least)))
+        params = params | {"actor": params["actor"] | {"log_std": log_std}}
     statistics = learner.statistics.add(chunk.inputs)
     if problem.start is not None:  # a given policy acts the same while the statistics move
         params = {k: same_outputs(v, learner.statistics, statistics) for k, v in params.items()}
     following = Learner(
         params, {k: d.opt_state for k, d in both.items()}, units, statistics,
-        limits.fall(chunk, float(worth)), learner.choices, next_rate(learner.rate, kl, config.kl),
-        learner.candidates, done + 1,
+        limits.fall(chunk, float(worth)), learner.choices,
+        next_rate(learner.rate, kl, config, fresh), learner.candidates, done + 1,
     )  # fmt: skip
     candidates = learner.candidates.add(
         rates, following.policy, done + 1, config.window, every, task.horizon, 1 - config.margin / 3
@@ -383,11 +398,13 @@ def learn(
     )
 
 
-def next_rate(rate: float, kl: float, most: float) -> float:
-    """Of the actor: lower after an update that moved it too far, back up after a small one."""
-    if kl > most:
+def next_rate(rate: float, kl: float, config: PPOConfig, fresh: bool) -> float:
+    """Of the actor: lower after an update that moved it too far, up again after a small one; a
+    policy that was given is not rushed."""
+    if kl > config.kl:
         return rate / RATE_STEP
-    return min(1.0, rate * RATE_STEP) if kl < most / 2 else rate
+    most = MOST_RATE if fresh else 1.0
+    return min(most, rate * RATE_STEP) if kl < config.kl / 2 else rate
 
 
 def improve(
