@@ -40,6 +40,8 @@ ROWS = {
     "unseen_outcomes": "unseen:outcome_rows",
     "unseen_maps": "unseen:map_rows",
     "unseen_theory": "unseen:theory_rows",
+    "saturation_kinds": "verdicts:saturation_kinds",
+    "interval_coverage": "verdicts:interval_coverage",
 }
 FIGURES = {
     "curves": "pictures:curves",
