@@ -14,7 +14,7 @@ the answer: an interval of the limit for each of some budgets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +34,8 @@ LEVEL = 0.95
 BOOTSTRAP = 40  # its stream of random numbers
 #: Budgets of the curve, in units of the paper's per step.
 BUDGETS = (0.25, 1.0, 4.0)
+
+OTHER = "other demonstrations by the same demonstrators"
 
 #: (experts [K], learners [i][K]) -> parameters [k], NaN where the class has no answer.
 Fit = Callable[[Sequence[Behaviour], History], Array]
@@ -102,14 +104,15 @@ def parameter_interval(played: Played) -> dict[str, Any] | NotHere:
     varied = len(learners) > 1 or answers_to_none(played, player)
     over = ["demonstrations", *(["learners"] if varied else [])]
     over += ["budget"] if getattr(player, "budget", 0.0) > 0 else []
+    at = None if isinstance(player, PayoffPlayer) else curve(played)
     return {
         "level": LEVEL,
         "resamples": played.resamples,
         "unanswered": found.unanswered,
         "over": over,
-        "words": words(over, player),
+        "words": words(over, player) if at is None else curve_words(at),
         "parameters": dict(zip(form.names, found.wide.tolist(), strict=True)),
-        "curve": None if isinstance(player, PayoffPlayer) else curve(played),
+        "curve": at,
     }
 
 
@@ -198,15 +201,23 @@ def fitting(played: Played, player: ConstraintPlayer) -> Fit:
 
 def words(over: Sequence[str], player: ConstraintPlayer) -> str:
     """What an interval covers, as people read it."""
-    covered = ["other demonstrations by the same demonstrators"]
+    covered = [OTHER]
     if "learners" in over:
         covered.append("other learners and seeds of the game")
+    budget = getattr(player, "budget", None)
     if "budget" in over:
-        budget = getattr(player, "budget", 0.0)
         covered.append(f"demonstrators who use {USED_UP:.0%} to 100% of a budget of {budget:g}")
     said = f"covers {', '.join(covered)}"
-    if "budget" in over:
-        return said
-    if isinstance(player, PayoffPlayer):
-        return f"{said}; not demonstrators who were allowed more than a budget of 0"
-    return f"{said}; not that demonstrators may have been allowed more, or less"
+    if budget is None:
+        return f"{said}; not that demonstrators may have been allowed more, or less"
+    return said if budget > 0 else f"{said}; not that demonstrators may have been allowed some cost"
+
+
+def curve_words(at: Sequence[Mapping[str, float]]) -> str:
+    """The answer where there is no single number."""
+    pairs = [f"{p['low']:.4g} to {p['high']:.4g} if it was {p['budget']:.3g}" for p in at]
+    return (
+        "limit and budget can't be told apart, so the limit depends on what an episode was allowed "
+        f"to cost: {', '.join(pairs)} ({LEVEL:.0%}; covers {OTHER}, and that they use "
+        f"{USED_UP:.0%} to 100% of it). State it (--player payoff --expert-budget) for a number"
+    )

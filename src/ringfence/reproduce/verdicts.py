@@ -1,12 +1,14 @@
 """How often verdicts are right: saturation on demonstrators of known kind, and intervals on games
 that are played hundreds of times. Nothing of it is trained.
 
-Every data set has a number, from which all its randomness comes.
+Every data set has a number, from which all its randomness comes. What is found for a kind or a
+world is kept, so that a killed study goes on after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -16,10 +18,12 @@ from ringfence.binomial import binomial_interval
 from ringfence.reproduce.rows import Found, Row, Rows
 from ringfence.reproduce.simulated import KINDS
 from ringfence.reproduce.small_games import EPISODES, WORLDS, SmallWorld, played
-from ringfence.reproduce.study import Study
+from ringfence.reproduce.study import Study, kept
 
 #: The oracle's interval is that of the estimates on all data sets, at the intervals' level.
 CENTRAL = (0.025, 0.975)
+#: What is kept is of these.
+SETTINGS = {"agree": AGREE, "pressing": PRESSING, "band": BAND, "used_up": USED_UP}
 
 
 def numbers(study: Study) -> range:
@@ -31,26 +35,27 @@ def numbers(study: Study) -> range:
 def saturation_kinds(study: Study) -> Found:
     """The confusion table: what the check says of demonstrators of each kind."""
     rows: Rows = []
-    for k, (name, make) in enumerate(KINDS.items()):
-        said, truth = [], []
-        for n in numbers(study):
-            d = make(np.random.default_rng([n, k]))
-            found = saturation(d.template, name, d.trajectories, d.budget, d.true_cost)
-            said.append(found.severity == "ok")
-            truth.append(d.saturated)
-        study.say(f"  {name}: {sum(said)} of {len(said)} are called saturated")
-        row: Row = {"kind": name, "data_sets": len(said), "called_saturated": sum(said)}
-        row |= {"called_not": len(said) - sum(said), "truth": truth_words(truth[0])}
-        if truth[0] is not None:
-            row |= share("right", [a == b for a, b in zip(said, truth, strict=True)])
-        rows.append(row)
-    judged = [row for row in rows if "right" in row]
-    facts = {"agree": AGREE, "pressing": PRESSING, "band": BAND, "used_up": USED_UP}
-    return Found(rows, {**facts, "least_right": min(row["right"] for row in judged)})
+    for k, name in enumerate(KINDS):
+        document = {**SETTINGS, "kind": name, "numbers": list(numbers(study))}
+        rows.append(kept("saturation", document, partial(kind_row, k, numbers(study))))
+        study.say(f"  {name}: {rows[-1]['called_saturated']} are called saturated")
+    least = min(row["right"] for row in rows if "right" in row)
+    return Found(rows, {**SETTINGS, "least_right": least})
 
 
-def truth_words(saturated: bool | None) -> str:
-    return {True: "saturated", False: "not saturated", None: "either"}[saturated]
+def kind_row(k: int, data_sets: Sequence[int]) -> Row:
+    """The k-th kind: how often its demonstrators are called saturated, and whether rightly."""
+    name, make = list(KINDS.items())[k]
+    said, truth = [], None
+    for n in data_sets:
+        d = make(np.random.default_rng([n, k]))
+        found = saturation(d.template, name, d.trajectories, d.budget, d.true_cost)
+        said.append(found.severity == "ok")
+        truth = d.saturated
+    words = {True: "saturated", False: "not saturated", None: "either"}[truth]
+    row: Row = {"kind": name, "truth": words, "data_sets": len(said)}
+    row |= {"called_saturated": sum(said), "called_not": len(said) - sum(said)}
+    return row if truth is None else row | share("right", [s == truth for s in said])
 
 
 def share(name: str, holds: Sequence[bool]) -> Row:
@@ -62,19 +67,24 @@ def share(name: str, holds: Sequence[bool]) -> Row:
 def interval_coverage(study: Study) -> Found:
     """How often intervals hold the truth, and how wide they are beside the oracle's."""
     rows: Rows = []
-    for name, make in WORLDS.items():
-        world = make()
-        value, low, high, a, b = np.array(
-            [outcome(world, n, int(study.options["resamples"])) for n in numbers(study)]
-        ).T
-        width, oracle = float((high - low).mean()), float(np.ptp(np.quantile(value, CENTRAL)))
-        row: Row = {"world": name, "data_sets": len(value), "true": world.true}
-        row |= share("covered", list((low <= world.true) & (world.true <= high)))
-        row |= share("narrow", list((a <= world.true) & (world.true <= b)))
-        row |= {"mean": float(value.mean()), "width": width, "oracle": oracle}
-        rows.append({**row, "ratio": width / oracle})
+    for name in WORLDS:
+        resamples = int(study.options["resamples"])
+        document = {**SETTINGS, "world": name, "numbers": list(numbers(study)), "of": resamples}
+        made = partial(world_row, name, numbers(study), resamples)
+        rows.append(kept("intervals", document, made))
         study.say(f"  {name}: {rows[-1]['covered']:.1%} covered")
     return Found(rows, {"episodes": EPISODES, "shares": f"{USED_UP:.0%} to 100%"})
+
+
+def world_row(name: str, data_sets: Sequence[int], resamples: int) -> Row:
+    world = WORLDS[name]()
+    value, low, high, a, b = np.array([outcome(world, n, resamples) for n in data_sets]).T
+    width, oracle = float((high - low).mean()), float(np.ptp(np.quantile(value, CENTRAL)))
+    row: Row = {"world": name, "data_sets": len(value), "true": world.true}
+    row |= share("covered", list((low <= world.true) & (world.true <= high)))
+    row |= share("narrow", list((a <= world.true) & (world.true <= b)))
+    row |= {"mean": float(value.mean()), "width": width, "oracle": oracle}
+    return {**row, "ratio": width / oracle}
 
 
 def outcome(world: SmallWorld, n: int, resamples: int) -> tuple[float, ...]:

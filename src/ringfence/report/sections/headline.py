@@ -19,10 +19,24 @@ def section(run: Run) -> Markup | NotHere:
     return tag(
         "header",
         tag("p", "Ringfence \u00b7 " + " \u00b7 ".join(names), class_="eyebrow"),
-        tag("h1", title(run)),
+        tag("h1", _title(run)),
         _doubts(run),
         body,
     )
+
+
+def _curve(run: Run) -> tuple[float, float] | None:
+    """From where to where the limit goes, where it can't be told from the budget."""
+    interval = (run.summary["constraint"] or {}).get("interval") or {}
+    values = [at["parameter"] for at in interval.get("curve") or ()]
+    return (min(values), max(values)) if values else None
+
+
+def _title(run: Run) -> str:
+    ends = _curve(run)
+    if ends is None:
+        return title(run)
+    return f"{run.summary['class']} {ends[0]:.4g} to {ends[1]:.4g}, by what was allowed"
 
 
 def _doubts(run: Run) -> Markup | None:
@@ -48,7 +62,8 @@ def _without(run: Run) -> str:
 
 def _found(run: Run) -> list[Markup]:
     description = run.best["constraint"]["description"]
-    drawn = [tag("p", lede(run), class_="lede"), muted(ending(run)), tiles(figures(run))]
+    open_ = [] if _curve(run) is None else [tag("p", _covered(run), class_="lede")]
+    drawn = [*open_, tag("p", lede(run), class_="lede"), muted(ending(run)), tiles(figures(run))]
     return drawn if rule(run) == description else [*drawn, tag("p", description, class_="words")]
 
 
@@ -134,6 +149,12 @@ def figures(run: Run) -> list[tuple[str, str]]:
     return [*items, (f"c{subscript(run.selected)}", f"selected of {count}")]
 
 
+def _covered(run: Run) -> str:
+    """What the interval or the curve covers, as a sentence."""
+    words = str(run.summary["constraint"]["interval"].get("words") or "")
+    return words[:1].upper() + words[1:] + "."
+
+
 def _parameters(run: Run) -> list[tuple[str, str]]:
     interval = run.summary["constraint"]["interval"]
     items = []
@@ -143,5 +164,6 @@ def _parameters(run: Run) -> list[tuple[str, str]]:
         if interval is not None and pair is not None:
             low, high = pair
             small += f", {interval['level']:.0%} between {low:.4g} and {high:.4g}"
+            small += " (" + (interval.get("words") or "over demonstrations only") + ")"
         items.append((f"{value:.4g}", small))
     return items
