@@ -25,7 +25,7 @@ from ringfence.analysis.edges import one_sided, resampled_edges
 from ringfence.analysis.played import Played
 from ringfence.analysis.saturation import CONVENTION, USED_UP
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Behaviour, NotHere, Trajectory, behaviour_of
+from ringfence.objects import Array, Behaviour, J, NotHere, Trajectory, behaviour_of
 from ringfence.players.payoff import PayoffPlayer
 from ringfence.players.player import Begun, ConstraintPlayer, History
 from ringfence.players.regression import TemplateRegression
@@ -35,6 +35,7 @@ BOOTSTRAP = 40  # its stream of random numbers
 #: Budgets of the curve, in units of the paper's per step.
 BUDGETS = (0.25, 1.0, 4.0)
 
+NEARLY_ALL = 0.99  # of a budget that is used up
 OTHER = "other demonstrations by the same demonstrators"
 
 #: (experts [K], learners [i][K]) -> parameters [k], NaN where the class has no answer.
@@ -152,7 +153,8 @@ def curve(played: Played) -> list[dict[str, float]] | None:
     length = max(pi.length for pi in played.experts)
     for share in BUDGETS:
         budget = share * CONVENTION * length
-        made = bounds(played, PayoffPlayer(template, length, budget), [])
+        player = PayoffPlayer(template, length, budget)
+        made = bounds(played, player, []) if answers_to_none(played, player) else None
         if isinstance(made, Bounds):
             (value,), ((low, high),) = made.centre.tolist(), made.wide.tolist()
             found.append({"budget": budget, "parameter": value, "low": low, "high": high})
@@ -175,11 +177,22 @@ def drawn(played: Played, player: ConstraintPlayer, learners: History) -> Array:
 
 
 def answers_to_none(played: Played, player: ConstraintPlayer) -> bool:
-    """Is the demonstrations' edge the player's answer, whatever the learners do?"""
-    return isinstance(player, PayoffPlayer) and has_edge(played)
+    """Is the demonstrations' edge the player's answer, whatever the learners do?
+
+    It isn't where a budget lasts beyond all that was seen, and the search stops before it.
+    """
+    if not isinstance(player, PayoffPlayer) or not has_edge(played):
+        return False
+    experts = [behaviour_of(d.train) for d in played.demos]
+    try:
+        c = player.update(experts, [])
+    except InvalidInput:
+        return False
+    return max(J(pi_E, c) for pi_E in experts) >= NEARLY_ALL * player.budget
 
 
 def has_edge(played: Played) -> bool:
+    """Has the class one unknown, which allows more at every step, or less at every one?"""
     template, every = played.family.template, [t for d in played.demos for t in d.train]
     return template is not None and len(template.names) == 1 and one_sided(template, every)
 

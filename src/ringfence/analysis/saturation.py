@@ -88,18 +88,18 @@ def saturation(
     task: str,
     trajectories: Sequence[Trajectory],
     budget: float,
-    true_cost: float | None = None,
+    used: float | None = None,
 ) -> Finding:
-    """The verdict on one task's demonstrators. true_cost: of an episode of theirs, if it is known
-    from those who made them."""
+    """The verdict on one task's demonstrators. used: what an episode of theirs costs, where those
+    who made them recorded it."""
     where = f"saturation of {task!r}"
-    if true_cost is not None and true_cost < USED_UP * budget:
+    if used is not None and used < USED_UP * budget:
         return Finding(
             "warning",
             where,
-            f"the experts are not saturated: they use {true_cost:.3g} of a budget of {budget:.3g} "
-            f"per episode ({true_cost / budget:.0%}), so what is learned with this budget is "
-            f"tighter than their limit. State what they use: --expert-budget {true_cost:.3g}",
+            f"the experts are not saturated: they use {used:.3g} of a budget of {budget:.3g} "
+            f"per episode ({used / budget:.0%}), so what is learned with this budget is "
+            f"tighter than their limit. State what they use: --expert-budget {used:.3g}",
         )
     if len(trajectories) < SMALLEST_GROUP:
         word = f"not checked: {len(trajectories)} episodes, {SMALLEST_GROUP} are needed"

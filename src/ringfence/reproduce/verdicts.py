@@ -84,7 +84,7 @@ def world_row(name: str, data_sets: Sequence[int], resamples: int) -> Row:
     row |= share("covered", list((low <= world.true) & (world.true <= high)))
     row |= share("narrow", list((a <= world.true) & (world.true <= b)))
     row |= {"mean": float(value.mean()), "width": width, "oracle": oracle}
-    return {**row, "ratio": width / oracle}
+    return {**row, "ratio": width / oracle if oracle > 0 else None}
 
 
 def outcome(world: SmallWorld, n: int, resamples: int) -> tuple[float, ...]:

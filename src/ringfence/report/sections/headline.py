@@ -27,16 +27,21 @@ def section(run: Run) -> Markup | NotHere:
 
 def _curve(run: Run) -> tuple[float, float] | None:
     """From where to where the limit goes, where it can't be told from the budget."""
-    interval = (run.summary["constraint"] or {}).get("interval") or {}
+    interval = run.summary["constraint"]["interval"] if run.rows else None
+    if interval is None:
+        return None
     values = [at["parameter"] for at in interval.get("curve") or ()]
-    return (min(values), max(values)) if values else None
+    if not values or len(run.best["constraint"]["parameters"]) != 1:
+        return None
+    return min(values), max(values)
 
 
 def _title(run: Run) -> str:
     ends = _curve(run)
     if ends is None:
         return title(run)
-    return f"{run.summary['class']} {ends[0]:.4g} to {ends[1]:.4g}, by what was allowed"
+    numbers = f"{ends[0]:.4g} to {ends[1]:.4g}"
+    return f"{run.summary['class'].replace('?', numbers)}, by what an episode was allowed"
 
 
 def _doubts(run: Run) -> Markup | None:
@@ -156,7 +161,13 @@ def _covered(run: Run) -> str:
 
 
 def _parameters(run: Run) -> list[tuple[str, str]]:
-    interval = run.summary["constraint"]["interval"]
+    interval, ends = run.summary["constraint"]["interval"], _curve(run)
+    if ends is not None:
+        (value,) = run.best["constraint"]["parameters"].values()
+        small = (
+            f"limit, by what an episode was allowed; the policies were trained under {value:.4g}"
+        )
+        return [(f"{ends[0]:.4g} to {ends[1]:.4g}", small)]
     items = []
     for name, value in list(run.best["constraint"]["parameters"].items())[:MOST_PARAMETERS]:
         small = f"learned {parameter_words(name)}"
