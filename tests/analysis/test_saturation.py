@@ -74,7 +74,7 @@ def test_a_large_budget_is_no_slack() -> None:
     """The edges agree, far below what nearly every step does."""
     found = press(UP, episodes([1.3] * 20, spread=0.02), 100.0)
     assert found.edges[1] < 1.0
-    assert found.saturated
+    assert found.saturated(100.0)
 
 
 def test_one_slow_demonstrator_is_forgiven_and_several_are_not() -> None:

@@ -40,8 +40,9 @@ from ringfence.objects import Array, Feature, Finding, Trajectory
 #: An episode's budget per step where none is stated: the paper's 20 in 1000 steps.
 CONVENTION = 0.02
 #: Experts are saturated up to this disagreement, and from this share of pressing steps on, which
-#: are at most BAND short of the edge.
-AGREE, PRESSING, BAND = 0.1, 0.27, 0.2
+#: are at most BAND short of the edge. With a budget of 0 the edge is the single farthest step, near
+#: which are few even if demonstrators press, and hardly any if they sway freely.
+AGREE, PRESSING, PRESSING_FARTHEST, BAND = 0.1, 0.32, 0.14, 0.2
 #: They use a budget up from this share of it on.
 USED_UP = 0.75
 #: Cells per feature in which coverage is counted.
@@ -56,9 +57,13 @@ class Press:
     disagreement: float
     pressing: float
 
-    @property
-    def saturated(self) -> bool:
-        return self.disagreement <= AGREE and self.pressing >= PRESSING
+    def saturated(self, budget: float) -> bool:
+        return self.disagreement <= AGREE and self.pressing >= enough(budget)
+
+
+def enough(budget: float) -> float:
+    """The share of pressing steps that saturated experts have."""
+    return PRESSING if budget > 0 else PRESSING_FARTHEST
 
 
 def press(template: Template, trajectories: Sequence[Trajectory], budget: float) -> Press:
@@ -110,14 +115,14 @@ def saturation(
         f"{found.edges[0]:.4g} and {found.edges[2]:.4g} ({template.text}); disagreement "
         f"{found.disagreement:.2f}, pressing {found.pressing:.0%}"
     )
-    if found.saturated:
+    if found.saturated(budget):
         return Finding("ok", where, f"the experts look saturated: {said}")
     return Finding(
         "warning",
         where,
-        f"the experts don't look saturated: {said} (at most {AGREE:g}, at least {PRESSING:.0%}). "
-        "Who does not press against a limit does not show where it is: what is learned says only "
-        "what they did. Get demonstrations of a task that pays for going to the limit",
+        f"the experts don't look saturated: {said} (at most {AGREE:g}, at least "
+        f"{enough(budget):.0%}). Who does not press against a limit does not show where it is: what "
+        "is learned says only what they did. Get demonstrations of a task that pays for going to the limit",
     )
 
 

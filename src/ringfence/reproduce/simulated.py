@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.signal import lfilter
+from scipy.special import ndtr
 
 from ringfence.analysis.saturation import CONVENTION
 from ringfence.constraints.template import Template, parse_template
@@ -44,8 +45,8 @@ class DataSet:
 @dataclass(frozen=True)
 class Way:
     """How an episode's values move. scale: of the noise; shape: "sway" is normal, "pile" the same
-    folded below the pace; memory: of one step for the last; slow: the share of steps in passages
-    that are no place to press; rising: the share of steps of the run-up."""
+    folded below the pace, "even" evenly spread below it; memory: of one step for the last; slow:
+    the share of steps in passages that are no place to press; rising: that of the run-up."""
 
     steps: int
     scale: float
@@ -58,7 +59,8 @@ class Way:
         """z [episodes, steps] of demonstrators whose pace is the limit."""
         noise = rng.normal(size=(episodes, self.steps + 50))
         noise = lfilter([np.sqrt(1 - self.memory**2)], [1.0, -self.memory], noise)[:, 50:]
-        z = self.scale * (noise if self.shape == "sway" else -np.abs(noise))
+        folded = {"sway": noise, "pile": -np.abs(noise), "even": -3 * ndtr(noise)}
+        z = self.scale * folded[self.shape]
         for row in z:
             length = round(self.slow * self.steps)
             begin = int(rng.integers(self.steps - length + 1))
@@ -90,7 +92,7 @@ def draw_way(rng: np.random.Generator) -> Way:
     return Way(
         int(rng.integers(STEPS[0], STEPS[1] + 1)),
         float(10 ** rng.uniform(-1.5, 0)),
-        str(rng.choice(["sway", "pile"])),
+        str(rng.choice(["sway", "pile", "even"])),
         float(rng.uniform(0, 0.9)),
         float(rng.uniform(0, 0.4)),
         float(rng.choice([0.0, rng.uniform(0.02, 0.1)])),
@@ -105,7 +107,7 @@ def per_scale(way: Way, low: float, high: float, rng: np.random.Generator) -> fl
 def usual_budget(way: Way, rng: np.random.Generator) -> float:
     """For demonstrators who sway at the limit a budget is a good part of the noise; who never
     cross it may have none."""
-    if way.shape == "pile" and rng.random() < 0.5:
+    if way.shape != "sway" and rng.random() < 0.5:
         return 0.0
     return per_scale(way, 0.15, 2.0, rng)
 

@@ -13,7 +13,14 @@ from functools import partial
 import numpy as np
 
 from ringfence.analysis.intervals import drawn, parameter_interval
-from ringfence.analysis.saturation import AGREE, BAND, PRESSING, USED_UP, saturation
+from ringfence.analysis.saturation import (
+    AGREE,
+    BAND,
+    PRESSING,
+    PRESSING_FARTHEST,
+    USED_UP,
+    saturation,
+)
 from ringfence.binomial import binomial_interval
 from ringfence.reproduce.rows import Found, Row, Rows
 from ringfence.reproduce.simulated import KINDS
@@ -23,7 +30,10 @@ from ringfence.reproduce.study import Study, kept
 #: The oracle's interval is that of the estimates on all data sets, at the intervals' level.
 CENTRAL = (0.025, 0.975)
 #: What is kept is of these.
-SETTINGS = {"agree": AGREE, "pressing": PRESSING, "band": BAND, "used_up": USED_UP}
+SETTINGS = {
+    **{"agree": AGREE, "pressing": PRESSING, "farthest": PRESSING_FARTHEST, "band": BAND},
+    "used_up": USED_UP,
+}
 
 
 def numbers(study: Study) -> range:
@@ -69,7 +79,12 @@ def interval_coverage(study: Study) -> Found:
     rows: Rows = []
     for name in WORLDS:
         resamples = int(study.options["resamples"])
-        document = {**SETTINGS, "world": name, "numbers": list(numbers(study)), "of": resamples}
+        document = {
+            "used_up": USED_UP,
+            "world": name,
+            "numbers": list(numbers(study)),
+            "of": resamples,
+        }
         made = partial(world_row, name, numbers(study), resamples)
         rows.append(kept("intervals", document, made))
         study.say(f"  {name}: {rows[-1]['covered']:.1%} covered")
