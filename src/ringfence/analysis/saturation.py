@@ -121,8 +121,9 @@ def saturation(
         "warning",
         where,
         f"the experts don't look saturated: {said} (at most {AGREE:g}, at least "
-        f"{enough(budget):.0%}). Who does not press against a limit does not show where it is: what "
-        "is learned says only what they did. Get demonstrations of a task that pays for going to the limit",
+        f"{enough(budget):.0%}). Who does not press against a limit does not show where it is: "
+        "what is learned says only what they did. Get demonstrations of a task that pays for going "
+        "to the limit",
     )
 
 
