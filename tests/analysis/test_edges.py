@@ -60,6 +60,13 @@ def test_a_class_that_is_not_one_sided_is_searched() -> None:
         edges(template, [below], 0.0)
 
 
+def test_an_episode_that_is_the_same_under_every_parameter_is_refused_in_words() -> None:
+    template, (t,) = parse_template("? x - y <= 0", PLANE), episodes(1)
+    still = Trajectory(t.observations, t.actions, t.rewards, t.features * [0.0, 1.0], False)
+    with pytest.raises(InvalidInput, match="is 0 in every step"):
+        edges(template, [still], 1.0)
+
+
 def test_critical_values_are_where_a_step_is_just_at_the_limit() -> None:
     template = parse_template("? x - y <= 0", PLANE)
     assert critical(template, np.array([[2.0, 1.0], [0.0, 3.0]])) == pytest.approx(

@@ -62,6 +62,8 @@ def _bisected(
         return None
     steps, side = Steps.of(template, trajectories), loosens(template, trajectories)
     values = [side * critical(template, t.features) for t in trajectories]
+    if any(np.isnan(v).all() for v in values):
+        return None
     good = side * np.array([[np.nanmax(v)] for v in values])
     if (steps.cost(good) > allowed).any():
         return None
