@@ -43,6 +43,7 @@ ROW: dict[str, Any] = {
     "learner_cost_mean": 12.0,
     "delta_mean": 10.0,
     "learner_length_mean": 100.0,
+    "learner_failed": [0.0],
 }
 
 

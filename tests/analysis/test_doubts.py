@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from played_games import ROW, chosen, played, records, solution
-from ringfence.analysis.doubts import doubts
+from played_games import ROW, chosen, drive, played, records, solution
+from ringfence.analysis.doubts import doubts, doubts_of_probe
+from ringfence.objects import behaviour_of
 
 
-def of(limit: float = 1.2, rewarding: bool = True, **changes: float) -> list[str]:
+def of(limit: float = 1.2, rewarding: bool = True, **changes: Any) -> list[str]:
     game = played(
         records=records([limit], [solution(1.0)]),
         rows=[ROW | changes],
@@ -32,6 +33,7 @@ def test_a_game_that_went_well_has_none() -> None:
         ({"learner_reward_mean": 151.4}, "the learner earns 151.4, the experts 100"),
         ({"learner_cost_mean": 31.5}, "costs 31.5, 10 are allowed"),
         ({"learner_cost_mean": 5.2, "delta_mean": 0.0}, "costs 5.2, 0 are allowed"),
+        ({"learner_failed": [3.0]}, "3 of the learners' episodes failed at the task"),
         ({"limit": 1.763}, "no demonstrated step comes near the constraint"),
     ],
 )
@@ -49,3 +51,12 @@ def test_only_the_selected_iterate_is_doubted() -> None:
     bad, rounds = ROW | {"learner_cost_mean": 99.0}, records([1.2] * 3, [solution(1.0)] * 3)
     assert doubts(played(2, records=rounds, rows=[bad, ROW, bad])) == []
     assert len(doubts(played(3, records=rounds, rows=[ROW, ROW, bad]))) == 1
+
+
+def test_a_probe_that_earns_less_than_the_demonstrators_is_doubted() -> None:
+    """Episodes earn 1 a step."""
+    experts = [behaviour_of([drive(1.0, 1.0, 1.0)])]
+    assert doubts_of_probe([solution(1.0, 1.0, 1.0)], experts) == []
+    assert doubts_of_probe([solution(*[1.0] * 4)], experts) == []
+    (only,) = doubts_of_probe([solution(1.0, 1.0)], experts)
+    assert "earns less than the demonstrators on 1 of 1 task(s) after 0 steps" in only

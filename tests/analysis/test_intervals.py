@@ -1,4 +1,4 @@
-"""Intervals by bootstrap over demonstrations."""
+"""Intervals over demonstrations, learners and budget, and the curve where there is no budget."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from played_games import FAMILY, SPEED, drive, played, solution
-from ringfence.analysis.intervals import bootstrap, interval, parameter_interval
+from ringfence.analysis.intervals import bootstrap, half_width, parameter_interval
 from ringfence.constraints.family import make_family
 from ringfence.constraints.template import parse_template
 from ringfence.errors import InvalidInput
@@ -16,6 +16,7 @@ from ringfence.objects import Feature, NotHere, TaskDemos, Trajectory, behaviour
 from ringfence.players.payoff import PayoffPlayer
 from ringfence.players.player import Begun
 from ringfence.players.regression import TemplateRegression, regress
+from ringfence.players.search import best_within
 from speed_groups import FEATURES, LEARNER
 
 
@@ -28,12 +29,35 @@ def test_bootstrap_covers_the_spread_of_trajectories() -> None:
         for v in levels
     ]
     template = parse_template("speed <= ?", FEATURES)
-    samples = bootstrap(lambda e: regress(template, e, [LEARNER]), [trajectories], 400, (0,))
-    low, high = interval(samples)
-    expected = 2 * 1.96 * levels.std() / np.sqrt(len(levels)) / 2
-    assert float((high - low)[0]) == pytest.approx(expected, rel=0.2)
-    again = bootstrap(lambda e: regress(template, e, [LEARNER]), [trajectories], 400, (0,))
-    np.testing.assert_array_equal(samples, again)
+
+    def fit(experts: Any, learners: Any) -> Any:
+        return regress(template, experts, [LEARNER])
+
+    samples = bootstrap(fit, [trajectories], [], 400, (0,))
+    centre = fit([behaviour_of(trajectories)], [])
+    expected = 1.96 * levels.std() / np.sqrt(len(levels)) / 2
+    assert float(half_width(samples, centre, 10**6)[0]) == pytest.approx(expected, rel=0.2)
+    np.testing.assert_array_equal(samples, bootstrap(fit, [trajectories], [], 400, (0,)))
+
+
+def test_few_episodes_make_an_interval_wider() -> None:
+    """By Student's quantile, and by what a resampled mean varies less than a fresh one."""
+    samples, centre = np.linspace(-1, 1, 201)[:, None], np.zeros(1)
+    (many,), (few,) = (half_width(samples, centre, n) for n in (10**6, 5))
+    assert many == pytest.approx(0.95, abs=0.01)
+    assert few / many == pytest.approx(2.776 / 1.96 * np.sqrt(5 / 4), rel=1e-3)
+
+
+def test_other_learners_are_those_of_neighbouring_iterations() -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def fit(experts: Any, learners: Any) -> Any:
+        seen.append(tuple(learners))
+        return np.zeros(1)
+
+    bootstrap(fit, [[at(1.0)]], [0, 1, 2, 3], 300, (0,))  # type: ignore[list-item]
+    places = [set(column) for column in zip(*seen, strict=True)]
+    assert places == [{0, 1}, {0, 1, 2}, {1, 2, 3}, {2, 3}]
 
 
 # Of a game that was played
@@ -41,19 +65,22 @@ def test_bootstrap_covers_the_spread_of_trajectories() -> None:
 
 def test_the_interval_holds_what_was_learned() -> None:
     """Of the regression, for whom other experts would have moved the learners, too: twice as wide
-    as the demonstrations alone make it."""
+    as the samples make it."""
     game = played(2)
     found = parameter_interval(game)
     assert isinstance(found, dict)
     (low, high) = found["parameters"]["limit"]
-    assert low < high
     assert (found["level"], found["resamples"], found["unanswered"]) == (0.95, 50, 0)
-    template, learners = game.family.template, [pi for seen in game.before for pi in seen]
-    samples = bootstrap(
-        lambda e: regress(template, e, learners), [d.train for d in game.demos], 50, (0,)
-    )
-    narrow = interval(samples)
-    assert high - low == pytest.approx(2 * float((narrow[1] - narrow[0])[0]))
+    template = game.family.template
+
+    def fit(experts: Any, learners: Any) -> Any:
+        return regress(template, experts, [pi for seen in learners for pi in seen])
+
+    trajectories = [d.train for d in game.demos]
+    samples = bootstrap(fit, trajectories, game.before, 50, (0,))
+    centre = fit(game.experts, game.before)
+    assert low < float(centre[0]) < high
+    assert high - low == pytest.approx(2 * 2 * float(half_width(samples, centre, 2)[0]))
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
@@ -89,19 +116,67 @@ def test_where_few_resampled_experts_have_an_answer_there_is_no_interval() -> No
     assert "most resampled demonstrations" in found.reason
 
 
-def test_the_payoff_players_interval_is_not_widened() -> None:
-    template = FAMILY.template
-    player = PayoffPlayer(template, 3.0, 0.1)
-    game = played(player=player)
-    found = parameter_interval(game)
-    samples = bootstrap(
-        lambda e: np.array([player.update(e, game.before).offset]),
-        [d.train for d in game.demos],
-        50,
-        (0,),
+def speeds(count: int = 12, seed: int = 0) -> TaskDemos:
+    rng = np.random.default_rng(seed)
+    return TaskDemos("drive", tuple(drive(*rng.normal(1, 0.2, 20)) for _ in range(count)), ())
+
+
+def of_budget(budget: float, **changes: Any) -> Any:
+    demos = speeds()
+    player = PayoffPlayer(FAMILY.template, 20.0, budget)  # type: ignore[arg-type]
+    experts = [behaviour_of(demos.train)]
+    return parameter_interval(played(player=player, demos=[demos], experts=experts, **changes))
+
+
+def test_a_budget_widens_the_interval_on_the_loose_side_to_what_a_smaller_one_gives() -> None:
+    demos = speeds()
+    theta, smaller = (
+        best_within(FAMILY.template, [behaviour_of(demos.train)], [], b)[0] for b in (1.0, 0.75)
     )
-    low, high = interval(samples)
-    assert found["parameters"]["limit"] == [pytest.approx(low[0]), pytest.approx(high[0])]
+    low, high = of_budget(1.0)["parameters"]["limit"]
+    assert high - smaller == pytest.approx(theta - low, rel=1e-2)
+    assert smaller > theta
+
+
+@pytest.mark.parametrize(
+    ("budget", "over", "words"),
+    [
+        (1.0, ["demonstrations", "learners", "budget"], "who use 75% to 100% of a budget of 1"),
+        (0.0, ["demonstrations", "learners"], "not that demonstrators may have been allowed some"),
+    ],
+)
+def test_what_an_interval_covers_is_said(budget: float, over: list[str], words: str) -> None:
+    found = of_budget(budget)
+    assert found["over"] == over
+    assert "other demonstrations by the same demonstrators" in found["words"]
+    assert "other learners and seeds of the game" in found["words"]
+    assert words in found["words"]
+    assert found["curve"] is None
+
+
+def test_without_a_budget_the_curve_is_the_answer() -> None:
+    """For each of some budgets the interval of a player that is told this budget."""
+    demos = speeds()
+    game = played(demos=[demos], experts=[behaviour_of(demos.train)])
+    found = parameter_interval(game)
+    assert isinstance(found, dict)
+    assert [point["budget"] for point in found["curve"]] == pytest.approx([0.1, 0.4, 1.6])
+    for point in found["curve"]:
+        told = of_budget(point["budget"])["parameters"]["limit"]
+        assert [point["low"], point["high"]] == pytest.approx(told)
+        assert point["low"] < point["parameter"] < point["high"]
+        assert f"{point['low']:.4g} to {point['high']:.4g} if it was" in found["words"]
+    assert "can't be told apart" in found["words"]
+
+
+def test_a_class_with_two_unknowns_has_no_curve() -> None:
+    family = make_family("? speed <= ?", (), SPEED, None, None)
+    found = parameter_interval(
+        played(family=family, player=TemplateRegression(family.template, 3.0))
+    )
+    assert isinstance(found, dict)
+    assert found["curve"] is None
+    assert "may have been allowed more, or less" in found["words"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ringfence.analysis.saturation import coverage, edges, press, saturation, standing_apart
+from ringfence.analysis.edges import edges
+from ringfence.analysis.saturation import coverage, press, saturation, standing_apart
 from ringfence.constraints.template import parse_template
 from ringfence.objects import Feature, Trajectory
 
@@ -46,8 +47,52 @@ def test_a_driver_who_sways_freely_is_not_saturated() -> None:
         Trajectory(t.observations, t.actions, t.rewards, 1 + 0.4 * rng.normal(size=(200, 1)), False)
         for t in episodes([1.0] * 10)
     ]
-    assert press(UP, runs, 2.0).disagreement < 0.5
+    assert press(UP, runs, 2.0).pressing < 0.27
     assert saturation(UP, "t", runs, 2.0).severity == "warning"
+
+
+def of(values: np.ndarray) -> Trajectory:
+    nothing = np.zeros((len(values) + 1, 1))
+    return Trajectory(nothing, nothing[1:], np.zeros(len(values)), values[:, None], False)
+
+
+def test_a_start_is_no_edge() -> None:
+    """A runner that never comes back near to where it began shows no limit behind it."""
+    rng = np.random.default_rng(0)
+    away = [of(np.linspace(0, 40, 400) + 0.1 * rng.normal(size=400)) for _ in range(10)]
+    assert press(DOWN, away, 0.0).disagreement < 0.1
+    assert saturation(DOWN, "t", away, 0.0).severity == "warning"
+    back = [of(np.abs(40 * np.sin(np.linspace(0, 9, 400))) ** 0.3) for _ in range(10)]
+    assert press(DOWN, back, 40.0).pressing > 0  # what comes back to its start is counted
+
+
+def test_who_stays_at_the_edge_from_the_first_step_on_presses() -> None:
+    assert press(UP, [of(np.full(50, 1.0)) for _ in range(5)], 1.0).pressing == 1.0
+
+
+def test_a_large_budget_is_no_slack() -> None:
+    """The edges agree, far below what nearly every step does."""
+    found = press(UP, episodes([1.3] * 20, spread=0.02), 100.0)
+    assert found.edges[1] < 1.0
+    assert found.saturated(100.0)
+
+
+def test_one_slow_demonstrator_is_forgiven_and_several_are_not() -> None:
+    assert saturation(UP, "t", episodes([1.3] * 9 + [0.5]), 2.0).severity == "ok"
+    assert saturation(UP, "t", episodes([1.3] * 7 + [0.5] * 3), 2.0).severity == "warning"
+
+
+@pytest.mark.parametrize(("used", "severity"), [(2.0, "ok"), (1.6, "ok"), (0.88, "warning")])
+def test_an_unused_budget_is_told_where_it_is_recorded(used: float, severity: str) -> None:
+    found = saturation(UP, "t", episodes([1.3] * 20), 2.0, used)
+    assert found.severity == severity
+    assert ("they use 0.88 of a budget of 2 per episode (44%)" in found.message) == (used < 1)
+
+
+def test_few_episodes_are_not_checked() -> None:
+    found = saturation(UP, "t", episodes([1.3] * 3), 2.0)
+    assert found.severity == "note"
+    assert "3 episodes, 4 are needed" in found.message
 
 
 def test_the_figures_have_no_unit() -> None:
@@ -57,7 +102,7 @@ def test_the_figures_have_no_unit() -> None:
     ]
     one, two = press(UP, runs, 0.0), press(UP, scaled, 0.0)
     assert two.disagreement == pytest.approx(one.disagreement)
-    assert two.distance == pytest.approx(one.distance)
+    assert two.pressing == pytest.approx(one.pressing)
 
 
 @pytest.mark.parametrize(("template", "sign"), [(UP, 1.0), (DOWN, -1.0)])

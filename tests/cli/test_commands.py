@@ -12,7 +12,7 @@ import pytest
 
 import own_cart
 from ringfence.cli import commands
-from ringfence.cli.commands import free_name, print_numbers, tell_learned
+from ringfence.cli.commands import free_name, print_numbers, tell_interval, tell_learned
 from ringfence.cli.main import main
 from ringfence.demos import dataset
 from ringfence.runs import config as configs
@@ -294,6 +294,21 @@ def test_what_speaks_against_the_outcome_is_told(
     assert "warning: the learners earn little\n" in capsys.readouterr().out
 
 
+def test_an_interval_is_told_with_what_it_covers_and_a_curve_in_its_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    interval = {"level": 0.95, "parameters": {"limit": [0.7, 0.8]}}
+    tell_interval(None)
+    tell_interval(interval)
+    tell_interval({**interval, "words": "covers much", "curve": None})
+    tell_interval({**interval, "words": "it depends on the budget", "curve": [{"budget": 5.0}]})
+    assert capsys.readouterr().out.splitlines() == [
+        "  limit: 0.7 to 0.8 (95%: over demonstrations only)",
+        "  limit: 0.7 to 0.8 (95%: covers much)",
+        "  it depends on the budget",
+    ]
+
+
 def test_that_no_constraint_is_needed_is_told_with_numbers(
     cart: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,11 +319,12 @@ def test_that_no_constraint_is_needed_is_told_with_numbers(
     monkeypatch.setattr(Learned, "report", lambda self: "page.html")
     free = {"learner_reward_mean": 3.14, "env_steps": 512, "expert_reward_mean": 5.0}
     learned = read_learned(cart / "run")
-    summary = {**learned.summary, "outcome": "no constraint needed", "unconstrained": free}
+    summary = {**learned.summary, "outcome": "no constraint needed", "unconstrained": free,
+               "doubts": ["it learned too little"]}  # fmt: skip
     tell_learned(replace(learned, summary=summary))
     out = capsys.readouterr().out
     assert "a learner earns 3.1 in 512 steps, the demonstrators 5.0" in out
-    assert out.endswith("page: page.html\n")
+    assert out.endswith("warning: it learned too little\npage: page.html\n")
 
 
 def test_a_file_that_says_what_the_world_is_is_not_contradicted(cart: Path, ask: Ask) -> None:

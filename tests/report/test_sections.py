@@ -66,9 +66,32 @@ def test_headline_has_the_result_in_words(run: Run, parsed: Page) -> None:
     assert "IoU" in lede
 
 
+def with_interval(run: Run, **entries: Any) -> Run:
+    constraint = run.summary["constraint"]
+    interval = {**constraint["interval"], **entries}
+    return replace(run, summary={**run.summary, "constraint": {**constraint, "interval": interval}})
+
+
+def test_where_limit_and_budget_cannot_be_told_apart_the_headline_is_the_curve(speed: Path) -> None:
+    points = [
+        {"budget": b, "parameter": p, "low": p - 0.01, "high": p + 0.01}
+        for b, p in ((5.0, 0.79), (20.0, 0.75), (80.0, 0.71))
+    ]
+    run = with_interval(read_run(speed), curve=points, words="the limit depends on the budget")
+    drawn = str(headline.section(run))
+    assert "<h1>speed &lt;= 0.71 to 0.79, by what an episode was allowed</h1>" in drawn
+    assert "The limit depends on the budget." in drawn
+    value, small = headline.figures(run)[0]
+    assert value == "0.71 to 0.79"
+    assert small.endswith("the policies were trained under 0.7")
+
+
 def test_tiles_have_parameters_with_their_intervals(speed: Path) -> None:
     (value, words), *others = headline.figures(read_run(speed))
-    assert (value, words) == ("0.7", "learned limit, 95% between 0.6 and 0.8")
+    limit = "learned limit, 95% between 0.6 and 0.8"
+    assert (value, words) == ("0.7", f"{limit} (over demonstrations only)")
+    covered = with_interval(read_run(speed), words="covers other learners")
+    assert headline.figures(covered)[0][1] == f"{limit} (covers other learners)"
     said = " ".join(words for _, words in others)
     for part in ("reward of the learners", "true raw value", "error against the truth", "of 3"):
         assert part in said

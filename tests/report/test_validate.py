@@ -59,3 +59,15 @@ def test_a_view_shows_features_that_are_there(summary: Any) -> None:
 def test_an_outcome_and_its_numbers_agree(summary: Any) -> None:
     refused({**summary, "constraint": None}, "constraint is null")
     refused({**summary, "outcome": "no constraint needed"}, "not what was tried")
+
+
+def test_what_older_runs_lack_may_be_missing_but_not_wrong(summary: Any) -> None:
+    interval = summary["constraint"]["interval"]
+    assert "curve" not in interval
+    point = {"budget": 20.0, "parameter": 0.7, "low": 0.6, "high": 0.8}
+    interval |= {"words": "covers other learners", "curve": [point]}
+    check_summary(summary)
+    interval["curve"] = [{**point, "low": "0.6"}]
+    refused(summary, "constraint interval curve 0 low")
+    interval |= {"curve": None, "words": 5}
+    refused(summary, "constraint interval words")

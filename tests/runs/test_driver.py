@@ -20,6 +20,7 @@ from ringfence.objects import Demonstrations, Feature, J, TaskDemos, Trajectory,
 from ringfence.report import page
 from ringfence.runs import config as configs
 from ringfence.runs import driver
+from ringfence.runs.class_checks import warnings
 from ringfence.runs.ledger import Ledger
 from ringfence.runs.summary import is_whole
 from small_worlds import (
@@ -236,6 +237,25 @@ def test_selection_is_by_all_demonstrators_and_all_learners(finished: Finished) 
     assert found["enough_reward"] == pytest.approx(enough)
     held_out = summary["heldout"]["expert_reward_mean"]
     assert held_out == pytest.approx(rewards[len(task.train) :].mean())
+
+
+@every_world
+def test_warnings_about_demonstrations_are_among_the_doubts(kind: str, finished: Finished) -> None:
+    config, demos = config_of(kind), demos_of(kind)
+    pieces = driver.assemble(config, demos)
+    expected = warnings(config, pieces.family, pieces.shown, demos)
+    doubts = summary_of(finished(kind))["doubts"]
+    assert doubts[len(doubts) - len(expected) :] == expected
+
+
+def test_a_warning_about_demonstrations_stands_on_top_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "warnings", lambda *_: ["the experts don't look saturated"])
+    assert play(tmp_path / "run", "grid")["doubts"] == ["the experts don't look saturated"]
+    page.write(tmp_path / "run")
+    top = (tmp_path / "run" / page.NAME).read_text().split("<h2")[0]
+    assert "the experts don&#x27;t look saturated" in top
 
 
 def test_a_game_is_played_on_while_conflicts_are_unexplained_and_no_longer(tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ringfence.analysis.played import Played
 from ringfence.analysis.unsettled import unsettled
+from ringfence.objects import Behaviour, Solution
+from ringfence.selection import earns
 
 #: A learner breaks its limit beyond this multiple of it, and this much a step (a limit may be 0).
 TIMES, PER_STEP = 1.5, 0.01
@@ -24,7 +26,7 @@ MORE = "more iterations (resume --iterations) or longer ones (--steps; in a file
 def doubts(played: Played) -> list[str]:
     """Of the selected iterate: its learners, their limit, and what the constraint rests on."""
     row, shown = played.rows[played.chosen.i - 1], [t for d in played.demos for t in d.train]
-    found = [*_of_rewards(row, played.chosen.rewarding), *_of_limits(row)]
+    found = [*_of_rewards(row, played.chosen.rewarding), *_of_limits(row), *_of_failures(row)]
     raw = np.concatenate([played.c.raw(t.features) for t in shown])
     low, high = np.quantile(raw, [0.05, 0.95])
     if raw.max() < -OUT_OF_SIGHT * (high - low):
@@ -59,3 +61,26 @@ def _of_limits(row: Mapping[str, Any]) -> Iterator[str]:
             f"the policy does not keep its limit: an episode costs {cost:.4g}, {limit:.4g} are "
             f"allowed. Train it longer before you use it (transfer), or play {MORE}"
         )
+
+
+def _of_failures(row: Mapping[str, Any]) -> Iterator[str]:
+    if failed := sum(n or 0 for n in row["learner_failed"]):
+        yield (
+            f"{failed:g} of the learners' episodes failed at the task, and the constraint player "
+            f"did not see them. Play {MORE}"
+        )
+
+
+def doubts_of_probe(free: Sequence[Solution], experts: Sequence[Behaviour]) -> list[str]:
+    """Of learners without a constraint, who showed that none is needed: did they learn enough?"""
+    pairs = [(s.behaviour, pi_E) for s, pi_E in zip(free, experts, strict=True)]
+    short = sum(earns(pi, pi_E.reward, pi_E.reward_se) < 0 for pi, pi_E in pairs)
+    if not short:
+        return []
+    steps = sum(s.env_steps for s in free)
+    return [
+        f"without a constraint the learner earns less than the demonstrators on {short} of "
+        f"{len(pairs)} task(s) after {steps} steps: it may have learned too little to need one. "
+        "Give it more steps (--steps; in a file: env_steps), or play anyway "
+        "(--set opening.probe=false)"
+    ]

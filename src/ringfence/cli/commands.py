@@ -208,7 +208,7 @@ def tell_learned(learned: Learned) -> None:
             "and does nothing that they avoid. If it learned too little: more steps, or "
             "--set opening.probe=false"
         )
-        print(f"page: {page}")
+        tell_doubts(summary, page)
         return
     best = summary["iterations"][summary["selected"] - 1]
     print(f"constraint (iteration {summary['selected']}): {best['constraint']['description']}")
@@ -226,19 +226,25 @@ def tell_learned(learned: Learned) -> None:
     if summary["evidence"] is not None:
         counts = summary["evidence"].items()
         print("evidence: " + ", ".join(f"{count} {label}" for label, count in counts))
+    tell_doubts(summary, page)
+
+
+def tell_doubts(summary: Mapping[str, Any], page: Path) -> None:
     for doubt in summary["doubts"]:
         print(f"warning: {doubt}")
     print(f"page: {page}")
 
 
 def tell_interval(interval: Mapping[str, Any] | None) -> None:
+    """The curve, where limit and budget can't be told apart; else the interval."""
     if interval is None:
         return
+    covered = interval.get("words", "over demonstrations only")
+    if interval.get("curve"):
+        print(f"  {covered}")
+        return
     for name, (low, high) in interval["parameters"].items():
-        print(
-            f"  {name}: {low:.4g} to {high:.4g} "
-            f"({interval['level']:.0%}, by bootstrap over demonstrations; learners as they were)"
-        )
+        print(f"  {name}: {low:.4g} to {high:.4g} ({interval['level']:.0%}: {covered})")
 
 
 def resume(options: Namespace) -> None:

@@ -20,9 +20,10 @@ Number = FiniteFloat | None
 Whole = Annotated[int, Field(ge=0)]
 
 
-def form(**kinds: Any) -> Any:
-    """A table with at least these entries, of these kinds."""
+def form(newer: Mapping[str, Any] | None = None, /, **kinds: Any) -> Any:
+    """A table with at least these entries, of these kinds; newer: some that older runs lack."""
     entries: dict[str, Any] = {key: (kind, ...) for key, kind in kinds.items()}
+    entries |= {key: (kind | None, None) for key, kind in (newer or {}).items()}
     return create_model("form", __config__=ConfigDict(strict=True), **entries)
 
 
@@ -56,7 +57,13 @@ Cell = many(Whole, 2)
 VIEW = form(kind=Literal[tuple(WIDTHS)], columns=list[Whole])
 CELL_VIEW = form(shape=Cell, starts=many(Cell), goals=many(Cell), walls=list[list[Whole]] | None)
 FREE = form(learner_reward_mean=Number, expert_reward_mean=Number, env_steps=FiniteFloat)
-INTERVAL = form(level=FiniteFloat, resamples=FiniteFloat, parameters=named(many(FiniteFloat, 2)))
+POINT = form(**dict.fromkeys(("budget", "parameter", "low", "high"), FiniteFloat))
+INTERVAL = form(
+    {"words": str, "curve": many(POINT)},
+    level=FiniteFloat,
+    resamples=FiniteFloat,
+    parameters=named(many(FiniteFloat, 2)),
+)
 CHOICE = form(
     **dict.fromkeys(("i", "constraint_error", "learner_reward_mean"), Number),
     **dict.fromkeys(("learner_true_raw_mean", "learner_true_cost_mean"), Number),

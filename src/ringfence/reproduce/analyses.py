@@ -14,7 +14,7 @@ PLAYS = {
     "training": "solves:play",
     "chou": "baselines:play",
     "point": "without_planner:play",
-    "limit": "limits:play",
+    "limit": "kept_limits:play",
 }
 ROWS = {
     "iterates": "iterates:iterates",
@@ -38,10 +38,12 @@ ROWS = {
     "walks_of_one_task": "ant_walks:walks_of_one_task",
     "walks_never_seen": "ant_walks:walks_never_seen",
     "point_course": "without_planner:point_course",
-    "limits": "limits:limits",
+    "limits": "kept_limits:limits",
     "unseen_outcomes": "unseen:outcome_rows",
     "unseen_maps": "unseen:map_rows",
     "unseen_theory": "unseen:theory_rows",
+    "saturation_kinds": "verdicts:saturation_kinds",
+    "interval_coverage": "verdicts:interval_coverage",
 }
 FIGURES = {
     "curves": "pictures:curves",

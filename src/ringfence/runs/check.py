@@ -11,16 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ringfence.analysis.saturation import CONVENTION, coverage, saturation, standing_apart
-from ringfence.constraints.family import Family
 from ringfence.demos import checks, dataset
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Finding, Task, TaskDemos
 from ringfence.runs import driver
+from ringfence.runs.class_checks import of_the_class
 from ringfence.runs.config import Config, make_world
-from ringfence.runs.demonstrated import Demonstrated
 from ringfence.runs.gather import complete, gather
 from ringfence.runs.summary import versions
 from ringfence.worlds.continuous import is_continuous
@@ -89,7 +85,7 @@ def _examine(
     findings += [f for f in found if f.severity != "error"]
     findings += checks.check(demos)
     if is_continuous(world.tasks[0]):
-        findings += of_the_class(config, pieces.family, pieces.shown)
+        findings += of_the_class(config, pieces.family, pieces.shown, demos)
     return demos
 
 
@@ -167,24 +163,3 @@ def shared_dynamics(tasks: Sequence[Task], tried: Sequence[Replay]) -> Finding:
         return Finding("note", "dynamics", word)
     word = f"{len(tasks)} tasks take the same steps from the same seed and actions"
     return Finding("ok", "dynamics", word)
-
-
-# The demonstrations ------------------------------------------------------------------------------
-
-
-def of_the_class(config: Config, family: Family, shown: Demonstrated) -> list[Finding]:
-    """What the demonstrations say to the class of constraints: coverage, outliers, saturation."""
-    features, every = family.features, shown.demos
-    columns = [n for n, f in enumerate(features) if f.name in family.used]
-    points = np.concatenate([t.features for d in every for t in d.train])
-    found = coverage(points[:, columns], [features[n] for n in columns])
-    template = family.template
-    if template is None or len(template.names) != 1:
-        word = "not checked: the criterion is for classes with one unknown, such as 'speed <= ?'"
-        return [*found, Finding("note", "saturation", word)]
-    stated = getattr(config.player, "expert_budget", None)
-    horizon = shown.tasks[0].horizon or 1
-    budget = CONVENTION * horizon if stated is None else stated
-    labelled = [(f"{d.task}, {n}", t) for d in every for n, t in enumerate(d.train)]
-    found += standing_apart(template, labelled, budget)
-    return found + [saturation(template, d.task, d.train, budget) for d in every]

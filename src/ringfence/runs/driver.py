@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from ringfence.analysis import evidence as evidences
 from ringfence.analysis import theory
 from ringfence.analysis.budgets import curve
 from ringfence.analysis.choices import choices
-from ringfence.analysis.doubts import doubts
+from ringfence.analysis.doubts import doubts, doubts_of_probe
 from ringfence.analysis.evidence import document as evidence_json
 from ringfence.analysis.intervals import parameter_interval
 from ringfence.analysis.played import Played
@@ -38,6 +39,7 @@ from ringfence.players.player import ConstraintPlayer, Ground
 from ringfence.runs import config as configs
 from ringfence.runs import folder
 from ringfence.runs.backend import Solves, make_backend
+from ringfence.runs.class_checks import warnings
 from ringfence.runs.config import Config, make_player, make_solver, make_world
 from ringfence.runs.demonstrated import Demonstrated, evidence_groups, match, refuse_constant
 from ringfence.runs.folder import Clock, Event, OnEvent, only_driver, read_demos, teller
@@ -213,6 +215,7 @@ class _Drive:
         self.tell, self.clock = teller(run, on_event), Clock(run / "timing.json")
         demos = read_demos(run, config.demos.content_hash)
         self.pieces = pieces = assemble(config, demos, world)
+        self.warnings = partial(warnings, config, pieces.family, pieces.shown, demos)
         self.shown, self.world = pieces.shown, pieces.world
         self.reader = Reader(
             self.world, pieces.family, self.shown.train, truth_of(config.world, self.world)
@@ -240,7 +243,8 @@ class _Drive:
         head = heading(config, self.world, self.reader, shown.names)
         if not opened.needed:
             assert opened.free is not None
-            return self.finish(nothing_to_learn(head, self.probe(opened.free)))
+            found = [*self.warnings(), *doubts_of_probe(opened.free, shown.train)]
+            return self.finish(nothing_to_learn(head, self.probe(opened.free), found))
         records: list[Record] = []
         rows: list[dict[str, Any]] = []
         for record in play(
@@ -347,7 +351,7 @@ class _Drive:
             "selection": selection_columns(chosen),
             "heldout": heldout_columns(self.reader, shown.heldout),
             "choices": choices(rows, chosen),
-            "doubts": doubts(played),
+            "doubts": [*doubts(played), *self.warnings()],
             "env_steps": sum(row["env_steps"] for row in rows) + (probe or {}).get("env_steps", 0),
         }
         analyses = {

@@ -208,7 +208,9 @@ def heading(config: Config, world: World, reader: Reader, tasks: Sequence[str]) 
     }
 
 
-def nothing_to_learn(head: Mapping[str, Any], probe: Mapping[str, Any]) -> dict[str, Any]:
+def nothing_to_learn(
+    head: Mapping[str, Any], probe: Mapping[str, Any], doubts: Sequence[str]
+) -> dict[str, Any]:
     """The summary of a run whose unconstrained learners earned no more than the demonstrators."""
     reason = "no constraint was needed, so no game was played"
     absent = ("constraint", "selection", "heldout", "choices", "budget_curve", "evidence")
@@ -219,7 +221,7 @@ def nothing_to_learn(head: Mapping[str, Any], probe: Mapping[str, Any]) -> dict[
         "iterations": [],
         "selected": None,
         **dict.fromkeys(absent),
-        "doubts": [],
+        "doubts": list(doubts),
         "not_here": dict.fromkeys(("evidence", "interval", "budget_curve"), reason),
         "env_steps": probe["env_steps"],
     }

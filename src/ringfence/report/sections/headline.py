@@ -19,10 +19,29 @@ def section(run: Run) -> Markup | NotHere:
     return tag(
         "header",
         tag("p", "Ringfence \u00b7 " + " \u00b7 ".join(names), class_="eyebrow"),
-        tag("h1", title(run)),
+        tag("h1", _title(run)),
         _doubts(run),
         body,
     )
+
+
+def _curve(run: Run) -> tuple[float, float] | None:
+    """From where to where the limit goes, where it can't be told from the budget."""
+    interval = run.summary["constraint"]["interval"] if run.rows else None
+    if interval is None:
+        return None
+    values = [at["parameter"] for at in interval.get("curve") or ()]
+    if not values or len(run.best["constraint"]["parameters"]) != 1:
+        return None
+    return min(values), max(values)
+
+
+def _title(run: Run) -> str:
+    ends = _curve(run)
+    if ends is None:
+        return title(run)
+    numbers = f"{ends[0]:.4g} to {ends[1]:.4g}"
+    return f"{run.summary['class'].replace('?', numbers)}, by what an episode was allowed"
 
 
 def _doubts(run: Run) -> Markup | None:
@@ -48,7 +67,8 @@ def _without(run: Run) -> str:
 
 def _found(run: Run) -> list[Markup]:
     description = run.best["constraint"]["description"]
-    drawn = [tag("p", lede(run), class_="lede"), muted(ending(run)), tiles(figures(run))]
+    open_ = [] if _curve(run) is None else [tag("p", _covered(run), class_="lede")]
+    drawn = [*open_, tag("p", lede(run), class_="lede"), muted(ending(run)), tiles(figures(run))]
     return drawn if rule(run) == description else [*drawn, tag("p", description, class_="words")]
 
 
@@ -134,8 +154,20 @@ def figures(run: Run) -> list[tuple[str, str]]:
     return [*items, (f"c{subscript(run.selected)}", f"selected of {count}")]
 
 
+def _covered(run: Run) -> str:
+    """What the interval or the curve covers, as a sentence."""
+    words = str(run.summary["constraint"]["interval"].get("words") or "")
+    return words[:1].upper() + words[1:] + "."
+
+
 def _parameters(run: Run) -> list[tuple[str, str]]:
-    interval = run.summary["constraint"]["interval"]
+    interval, ends = run.summary["constraint"]["interval"], _curve(run)
+    if ends is not None:
+        (value,) = run.best["constraint"]["parameters"].values()
+        small = (
+            f"limit, by what an episode was allowed; the policies were trained under {value:.4g}"
+        )
+        return [(f"{ends[0]:.4g} to {ends[1]:.4g}", small)]
     items = []
     for name, value in list(run.best["constraint"]["parameters"].items())[:MOST_PARAMETERS]:
         small = f"learned {parameter_words(name)}"
@@ -143,5 +175,6 @@ def _parameters(run: Run) -> list[tuple[str, str]]:
         if interval is not None and pair is not None:
             low, high = pair
             small += f", {interval['level']:.0%} between {low:.4g} and {high:.4g}"
+            small += " (" + (interval.get("words") or "over demonstrations only") + ")"
         items.append((f"{value:.4g}", small))
     return items

@@ -31,10 +31,8 @@ def section(run: Run) -> Markup | NotHere:
 
 
 def _intervals(run: Run, interval: Mapping[str, Any]) -> list[Markup]:
-    words = (
-        f"Between these bounds lie {interval['level']:.0%} of the values that the game's last step "
-        f"finds on {interval['resamples']} resamplings of the demonstrations."
-    )
+    covered = interval.get("words") or "covers other demonstrations by the same demonstrators only"
+    words = f"At {interval['level']:.0%}, by {interval['resamples']} resamplings: {covered}."
     if interval.get("unanswered"):
         words += f" {interval['unanswered']} of them had no answer."
     true = true_parameters(run.summary)

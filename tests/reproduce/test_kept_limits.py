@@ -16,7 +16,8 @@ from ringfence.binomial import binomial_interval
 from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, Trajectory
-from ringfence.reproduce import limits, run
+from ringfence.reproduce import kept_limits as limits
+from ringfence.reproduce import run
 from ringfence.reproduce.experiment import parse, read
 from ringfence.reproduce.study import Study
 from ringfence.runs import solving
