@@ -236,6 +236,15 @@ class Limits:
     ends: float
     falls: float = 1.0
 
+    @classmethod
+    def begin(
+        cls, lam: float, levels: NDArray[np.generic], k: int, copies: int, horizon: int
+    ) -> Limits:
+        """levels: of the multipliers of an earlier training, where it had k of them."""
+        known = tuple(Multiplier(lam, float(level)) for level in levels)
+        multipliers = known if len(known) == k else (Multiplier(lam),) * k
+        return cls(multipliers, (0.0,) * k, np.zeros((copies, k), np.bool_), 1 / horizon)
+
     @property
     def lam(self) -> NDArray[np.float32]:
         """[k]"""

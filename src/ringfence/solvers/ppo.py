@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Problem, Solution, Start, Trajectory, behaviour_of
 from ringfence.solvers import networks
+from ringfence.solvers import ppo_settings as settings
 from ringfence.solvers.candidates import (
     Candidate,
     Candidates,
@@ -74,19 +75,6 @@ __all__ = ["PPO", "PPOConfig", "Record", "Result", "evaluate", "no_augmentation"
 
 #: Streams of random numbers, beside the collector's.
 INITIAL, MINIBATCHES, EVALUATE = 10, 11, 12
-#: How far running units (of the critic, of advantages, of raw's usual move) follow each rollout.
-UNITS_SHARE = 0.05
-#: How fast the actor's rate answers to an update that moved the policy too far, or not.
-RATE_STEP, MOST_RATE = 1.5, 3.0
-#: Of the actor's rate, at first, where the policy is given: it grows while updates are small.
-GIVEN_RATE = 0.1
-#: Of the noise, at first; until that share of a training it falls to nearly 0. With less a policy
-#: moves too slowly to come back from where it was before a limit began to bind.
-LEAST_NOISE, NOISY_UNTIL = 0.15, 0.8
-#: Of the square of what mean actions are beyond their box.
-BEYOND_WEIGHT = 1.0
-#: Of a training's steps, that the tests of its policies may take at the end.
-TESTED_SHARE = 0.25
 
 
 # Advantages and losses -------------------------------------------------------------------------
@@ -178,7 +166,7 @@ def actor_loss(
         return loss
     # Far beyond the box all actions are clipped to one, and nothing shows the way back.
     beyond = jnp.maximum(jnp.abs(network(params, d["x"])) - 1.0, 0.0)
-    return loss + BEYOND_WEIGHT * jnp.square(beyond).sum(axis=1).mean()
+    return loss + settings.BEYOND_WEIGHT * jnp.square(beyond).sum(axis=1).mean()
 
 
 def critic_loss(params: Params, d: Rows, weight: float) -> jax.Array:
@@ -272,7 +260,7 @@ def learn(
         raise SolverFailed(
             f"the multiplier is {lam.max()} at environment step {done * config.rollout}"
         )
-    share = np.float32(max(1 / (done + 1), UNITS_SHARE))
+    share = np.float32(max(1 / (done + 1), settings.UNITS_SHARE))
     rows, critic, units, worth = estimates(
         learner.params["critic"], learner.units, share,
         prepare(chunk, signals, acted, task.horizon), lam, config.discount, config.gae,
@@ -282,7 +270,7 @@ def learn(
     kl = float(moved(params["actor"], rows["actor"], learner.choices))
     fresh = is_fresh(problem)
     if fresh and not learner.choices:
-        least = LEAST_NOISE * max(0.01, 1 - done / config.updates / NOISY_UNTIL)
+        least = settings.LEAST_NOISE * max(0.01, 1 - done / config.updates / settings.NOISY_UNTIL)
         log_std = np.maximum(params["actor"]["log_std"], np.float32(np.log(least)))
         params = params | {"actor": params["actor"] | {"log_std": log_std}}
     statistics = learner.statistics.add(chunk.inputs)
@@ -319,9 +307,9 @@ def next_rate(rate: float, kl: float, config: PPOConfig, fresh: bool) -> float:
     """Of the actor: lower after an update that moved it too far, up again after a small one; a
     policy that was given is not rushed."""
     if kl > config.kl:
-        return rate / RATE_STEP
-    most = MOST_RATE if fresh else 1.0
-    return min(most, rate * RATE_STEP) if kl < config.kl / 2 else rate
+        return rate / settings.RATE_STEP
+    most = settings.MOST_RATE if fresh else 1.0
+    return min(most, rate * settings.RATE_STEP) if kl < config.kl / 2 else rate
 
 
 def improve(
@@ -405,16 +393,9 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     opt_state = {name: adam.init(cast(Any, arrays)) for name, arrays in params.items()}
     none = {"scale": np.zeros((2, 1 + k)), "advantages": np.zeros(1 + k)}
     units = Units(*(known.get(f"critic/{n}", v).astype(np.float32) for n, v in none.items()))
-    levels = start.get("multiplier/level", np.zeros(0))
-    lam = config.fixed_lam or 0.0
-    multipliers = tuple(Multiplier(lam, float(v)) for v in levels)
-    limits = Limits(
-        multipliers if len(multipliers) == k else (Multiplier(lam),) * k,
-        (0.0,) * k,
-        np.zeros((config.copies, k), np.bool_),
-        1 / task.horizon,
-    )
-    rate = 1.0 if is_fresh(problem) else GIVEN_RATE
+    levels, lam = start.get("multiplier/level", np.zeros(0)), config.fixed_lam or 0.0
+    limits = Limits.begin(lam, levels, k, config.copies, task.horizon)
+    rate = 1.0 if is_fresh(problem) else settings.GIVEN_RATE
     statistics = Statistics.begin(start, inputs)
     return Learner(params, opt_state, units, statistics, limits, choices_of(task), rate)
 
@@ -564,7 +545,7 @@ def handed_out(
         return collector.episodes(policy, count, noiseless, path)
 
     first, most = config.evaluation_episodes, config.test_episodes
-    steps = int(TESTED_SHARE * config.env_steps) if most else 0
+    steps = int(settings.TESTED_SHARE * config.env_steps) if most else 0
     return hand_out(order if most else order[:1], every, roll, first, most, steps, deterministic)
 
 

@@ -1,4 +1,4 @@
-"""The settings of PPO: one for all worlds, with the measurement behind a value where there is one."""
+"""The settings of PPO, one for all worlds, and the measurements behind values where there are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ import numpy as np
 
 from ringfence.errors import InvalidInput
 
+#: How far running units (of the critic, of advantages, of raw's usual move) follow each rollout.
+UNITS_SHARE = 0.05
+#: How fast the actor's rate answers to an update that moved the policy too far, or not.
+RATE_STEP, MOST_RATE = 1.5, 3.0
+#: Of the actor's rate, at first, where the policy is given: it grows while updates are small.
+GIVEN_RATE = 0.1
+#: Of the noise, at first; until that share of a training it falls to nearly 0. With less a policy
+#: moves too slowly to come back from where it was before a limit began to bind.
+LEAST_NOISE, NOISY_UNTIL = 0.15, 0.8
+#: Of the square of what mean actions are beyond their box.
+BEYOND_WEIGHT = 1.0
+#: Of a training's steps, that the tests of its policies may take at the end.
+TESTED_SHARE = 0.25
 #: Trainings of fewer steps make smaller rollouts and learn more from each, or there are too few
 #: updates. (A point among obstacles, 300,000 steps, limit 0, two seeds: 42 and 8% of episodes
 #: violate after 8 passes, 6 and 2% after 16.)
