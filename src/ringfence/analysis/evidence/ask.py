@@ -1,9 +1,10 @@
 """Which demonstration to ask for next, where cells are of continuous features.
 
 Nothing plans over such cells, so be optimistic and simple: a demonstrator who has no reason not to
-goes straight. From where demonstrations begin, to a cell that was met or is unknown, how many unknown
-cells lie on the straight line? If the demonstrator passes them, they are allowed; if not, something on
-the line is forbidden. Lines through cells that are known, or chosen, to be forbidden are left out.
+goes straight. From where demonstrations begin, to a cell that was met or is unknown, how many
+unknown cells lie on the straight line? If the demonstrator passes them, they are allowed; if not,
+something on the line is forbidden. Lines through cells that are known, or chosen, to be forbidden
+are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ringfence.analysis.evidence.sampled import SampledEvidence
 from ringfence.analysis.evidence.suggest import spread
 from ringfence.objects import Array
 
-MOST_STARTS, MOST_GOALS = 20, 2000
+MOST_STARTS, MOST_GOALS = 20, 500
 
 
 @dataclass(frozen=True)

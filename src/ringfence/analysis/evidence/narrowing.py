@@ -2,10 +2,10 @@
 still beats the demonstrators.
 
 Which policies these are, somebody else finds out (`Retry`): by training under "keep off these
-cells". Whatever comes back is judged by where it went, not by where it was told to go, so a training
-that falls short costs time and nothing else. The search is for sets in which nothing more can be
-dropped, part by part: half of the cells, the least visited ones first, then quarters, down to single
-cells. It ends with a budget of trainings, so sizes stay upper bounds.
+cells". Whatever comes back is judged by where it went, not by where it was told to go, so a
+training that falls short costs time and nothing else. The search is for sets in which nothing more
+can be dropped, part by part: half of the cells, the least visited ones first, then quarters, down
+to single cells. It ends with a budget of trainings, so sizes stay upper bounds.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def _round(
     evidence: SampledEvidence, asked: dict[tuple[str, tuple[int, ...]], int]
 ) -> Iterator[Wanted]:
     """Of each task, the smallest conflict of which something is left to drop."""
-    for k, testimony in enumerate(evidence.testimonies):
+    for k, statement in enumerate(evidence.statements):
         for conflict in evidence.conflicts:  # smallest first
-            if conflict.task != testimony.task:
+            if conflict.task != statement.task:
                 continue
             key = (conflict.task, conflict.cells)
             parts = drops(conflict)

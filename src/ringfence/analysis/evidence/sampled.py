@@ -31,12 +31,13 @@ from numpy.typing import NDArray
 
 from ringfence.analysis.evidence.moves import Mask
 from ringfence.analysis.evidence.result import ALLOWED, IMPLICATED, LABELS, PROVEN, UNKNOWN
-from ringfence.analysis.evidence.witnesses import Testimony
+from ringfence.analysis.evidence.witnesses import Statement
 from ringfence.constraints.cell_grid import Grid, named_box
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Feature
 
 SCHEMA = 1
+
 
 @dataclass(frozen=True, eq=False)
 class Conflict:
@@ -73,7 +74,7 @@ class SampledEvidence:
     labels: NDArray[np.int8]
     m: NDArray[np.intp]
     conflicts: tuple[Conflict, ...]
-    testimonies: tuple[Testimony, ...]
+    statements: tuple[Statement, ...]
     doubts: tuple[str, ...]
     slack: float
     budget: float | None
@@ -145,11 +146,10 @@ class SampledEvidence:
                 f"{earned}: in the {len(conflict.cells)} cells where it was, visits x cost of "
                 f"an episode must be more than {budget}."
             )
-        where = "only here" if len(conflict.cells) == 1 else f"only in {len(conflict.cells)} cells"
-        elsewhere = "no demonstrator was"
-        if conflict.border:
-            elsewhere += f" (in {len(conflict.border)} of them they kept to another part)"
-        return f"{earned}, and {where} it was where {elsewhere}."
+        count, shared = len(conflict.cells), len(conflict.border)
+        where = "here" if count == 1 else f"in {count} cells"
+        part = f" (of {shared} of them they kept to another part)" if shared else ""
+        return f"{earned}, and only {where} it is where no demonstrator was{part}."
 
     def sentences(self) -> list[str]:
         """What the labels rest on."""
@@ -169,7 +169,7 @@ class SampledEvidence:
                 "Demonstrators had a budget: a cell that they visited may cost something, and "
                 "nothing is proven. Conflicts are inequalities."
             )
-        told = [f"{t.task}: {t.reason}." for t in self.testimonies if not t.testifies]
+        told = [f"{t.task}: {t.reason}." for t in self.statements if not t.testifies]
         return [*said, *told, *(f"{doubt}." for doubt in self.doubts)]
 
     def to_json(self) -> dict[str, Any]:
@@ -193,9 +193,9 @@ class SampledEvidence:
             "conflicts": [
                 {**asdict(c), "path": np.round(c.path, 6).tolist()} for c in self.conflicts
             ],
-            "testimonies": [
+            "statements": [
                 {**asdict(t), **{n: _finite(getattr(t, n)) for n in ("upper", "bar")}}
-                for t in self.testimonies
+                for t in self.statements
             ],
             "doubts": list(self.doubts),
             **{n: getattr(self, n) for n in ("slack", "budget", "candidates", "episodes")},
@@ -225,7 +225,7 @@ def from_json(document: Mapping[str, Any]) -> SampledEvidence:
         m[labels == IMPLICATED], m[labels == PROVEN] = document["m"], 1
         told = [
             {**t, **{n: np.inf if t[n] is None else t[n] for n in ("upper", "bar")}}
-            for t in document["testimonies"]
+            for t in document["statements"]
         ]
         found = SampledEvidence(
             grid=grid,
@@ -233,7 +233,7 @@ def from_json(document: Mapping[str, Any]) -> SampledEvidence:
             labels=labels,
             m=m,
             conflicts=tuple(_read_conflict(c, grid) for c in document["conflicts"]),
-            testimonies=tuple(Testimony(**t) for t in told),
+            statements=tuple(Statement(**t) for t in told),
             doubts=tuple(map(str, document["doubts"])),
             **{n: document[n] for n in ("slack", "budget", "candidates", "episodes")},
         )

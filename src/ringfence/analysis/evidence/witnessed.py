@@ -3,7 +3,7 @@ mean)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -13,12 +13,12 @@ from ringfence.analysis.evidence.result import ALLOWED, IMPLICATED, PROVEN, UNKN
 from ringfence.analysis.evidence.sampled import Conflict, SampledEvidence, cells_of
 from ringfence.analysis.evidence.witnesses import (
     Shown,
-    Testimony,
+    Statement,
     Tried,
     beats,
     least_return,
     returns_of,
-    testimonies,
+    statements,
 )
 from ringfence.constraints.cell_grid import Grid
 from ringfence.errors import InvalidInput
@@ -54,7 +54,7 @@ def label(
     shown = np.concatenate([t.features for group in groups for t in group.episodes])
     visited = np.zeros(int(np.prod(grid.shape)), np.bool_)
     visited[cells_of(grid, shown)] = True
-    told = testimonies(groups, tried, slack)
+    told = statements(groups, tried, slack)
     near = cKDTree(_scaled(grid, shown))
     found: list[list[Conflict]] = [[] for _ in groups]
     doubts: dict[int, str] = {}
@@ -88,13 +88,24 @@ def label(
         ),
         m=m,
         conflicts=conflicts,
-        testimonies=told,
-        doubts=tuple(doubts.values()),
+        statements=told,
+        doubts=(*doubts.values(), *_coarse(conflicts)),
         slack=slack,
         budget=budget,
         candidates=len(tried),
         episodes=max((len(one.episodes) for one in tried), default=0),
     )
+
+
+def _coarse(conflicts: Sequence[Conflict]) -> Iterator[str]:
+    """Conflicts of visited cells alone: one of them is forbidden in part."""
+    tasks = sorted({c.task for c in conflicts if c.cells == c.border})
+    if tasks:
+        yield (
+            f"{', '.join(tasks)}: demonstrators are beaten within cells that they visited, in "
+            "parts where they were not. The cells are too coarse to say where: choose smaller "
+            "ones ([analysis] cells)"
+        )
 
 
 def _scaled(grid: Grid, phi: Array) -> Array:
@@ -108,7 +119,7 @@ def _conflict(
     near: cKDTree,
     one: Tried,
     least: float,
-    testimony: Testimony,
+    statement: Statement,
     strict: bool,
 ) -> Conflict | None:
     """The cells of a witness that can't all be allowed; None if it was nowhere but where
@@ -129,10 +140,10 @@ def _conflict(
         cells=tuple(map(int, own)),
         border=tuple(map(int, border)) if strict else (),
         visits=tuple(map(float, count)),
-        task=testimony.task,
+        task=statement.task,
         witness=one.name,
         least=least,
-        bar=testimony.bar,
+        bar=statement.bar,
         path=best[::step][:, list(grid.columns)],
     )
 

@@ -60,7 +60,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Testimony:
+class Statement:
     """What one task's demonstrators earned, and whether they testify.
 
     upper: the upper bound of their mean return; bar: what is beyond the best that the constraint
@@ -98,18 +98,18 @@ def is_cut(episode: Trajectory, horizon: int) -> bool:
     return len(episode) < horizon and not episode.terminated
 
 
-def testimonies(
+def statements(
     groups: Sequence[Shown], tried: Sequence[Tried], slack: float
-) -> tuple[Testimony, ...]:
+) -> tuple[Statement, ...]:
     """What the demonstrators of each task earned, and who of them can be compared with the tried
     policies."""
     return tuple(
-        _testimony(group, [one for one in tried if one.task == k], slack, ERROR / len(groups))
+        _statement(group, [one for one in tried if one.task == k], slack, ERROR / len(groups))
         for k, group in enumerate(groups)
     )
 
 
-def _testimony(group: Shown, tried: Sequence[Tried], slack: float, error: float) -> Testimony:
+def _statement(group: Shown, tried: Sequence[Tried], slack: float, error: float) -> Statement:
     returns, count = returns_of(group.episodes), len(group.episodes)
     cut = sum(is_cut(t, group.horizon) for t in group.episodes)
     reason = ""
@@ -123,7 +123,7 @@ def _testimony(group: Shown, tried: Sequence[Tried], slack: float, error: float)
     elif other_starts(group.episodes, [t for one in tried for t in one.episodes]):
         reason = "the demonstrators start elsewhere than the task's episodes do"
     upper = mean_bound(returns, 1, error) if count > 1 else np.inf
-    return Testimony(
+    return Statement(
         group.task,
         count,
         float(returns.mean()),
@@ -152,5 +152,5 @@ def least_return(one: Tried, horizon: int, candidates: int) -> float:
     return mean_bound(returns_of(one.episodes), -1, ERROR / candidates)
 
 
-def beats(least: float, testimony: Testimony) -> bool:
-    return least > testimony.bar + EQUAL * max(1.0, abs(testimony.bar))
+def beats(least: float, statement: Statement) -> bool:
+    return least > statement.bar + EQUAL * max(1.0, abs(statement.bar))
