@@ -26,6 +26,8 @@ from ringfence.objects import (
     Trajectory,
     behaviour_of,
 )
+from ringfence.runs import driver
+from ringfence.runs.config import configure
 from ringfence.solvers.solver import Report, pictured, quiet
 from ringfence.worlds.continuous import ContinuousWorld
 from ringfence.worlds.world import Tables
@@ -157,6 +159,14 @@ def demonstrations(config: Config, count: int = 20) -> Demonstrations:
         half = count // 2
         made.append(TaskDemos(task.name, tuple(runs[:half]), tuple(runs[half:])))
     return Demonstrations(tuple(made), FEATURES, {})
+
+
+def play(run: Path, workers: int = 1, seed: int = 3, **tables: Any) -> dict[str, Any]:
+    """A game on it, played to its end."""
+    asked = {"command": "ringfence learn", "seed": 0, **tables}
+    asked["world"] = {"kind": "crossing_world:make", "seed": seed}
+    driver.create(run, configure(asked), demonstrations(Config(seed=seed)))
+    return driver.drive(run, workers)
 
 
 @dataclass(frozen=True)

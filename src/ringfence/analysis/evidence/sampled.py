@@ -86,14 +86,6 @@ class SampledEvidence:
         return np.asarray(self.labels == ALLOWED)
 
     @property
-    def proven(self) -> Mask:
-        return np.asarray(self.labels == PROVEN)
-
-    @property
-    def implicated(self) -> Mask:
-        return np.asarray(self.labels == IMPLICATED)
-
-    @property
     def unknown(self) -> Mask:
         return np.asarray(self.labels == UNKNOWN)
 
@@ -106,6 +98,14 @@ class SampledEvidence:
     def over(self) -> tuple[Feature, ...]:
         """The features that have cells."""
         return tuple(self.features[k] for k in self.grid.columns)
+
+    @property
+    def proven(self) -> Mask:
+        return np.asarray(self.labels == PROVEN)
+
+    @property
+    def implicated(self) -> Mask:
+        return np.asarray(self.labels == IMPLICATED)
 
     def index(self, phi: Array) -> NDArray[np.intp]:
         """features [n, d] -> the number of the cell that each is in [n]."""
