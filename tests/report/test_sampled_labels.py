@@ -1,10 +1,11 @@
-"""evidence.json of a continuous world on the page: labels, and witnesses that walk; an altered one is
+"""evidence.json of a continuous world on the page: labels, witnesses that walk; altered, it is
 refused."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def test_the_page_shows_labels_witnesses_and_what_they_rest_on(run: Path) -> Non
     assert text.count('class="ant"') == shown
     assert text.count('<svg id="witness-') == shown
     for sentence in (*read.sampled.relation, *read.sampled.wishes):
-        assert sentence in text
+        assert escape(sentence) in text
     assert "implicated" in str(undetermined.section(read))
     Page(page.render(run))  # well formed
 
