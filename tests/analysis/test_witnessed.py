@@ -147,7 +147,10 @@ def test_no_proven_cell_is_free_and_every_conflict_holds_a_forbidden_point(
         world, rng = random_crossing(seed, noise), np.random.default_rng(seed)
         demos = world.episodes(world.forbidden, 20, (seed, 1), lost)
         grid = around(np.concatenate([t.features for t in demos]), (0, 1), [size, size])
-        tried = [Tried(0, "free", world.episodes(nowhere, 12, (seed, 2)))]
+        tried = [
+            Tried(0, name, world.episodes(barred, 12, (seed, 2)))
+            for name, barred in (("free", nowhere), ("honest", world.forbidden))
+        ]
         for n in range(5):  # whatever they keep off, visited cells, too
             off = rng.random(int(np.prod(grid.shape))) < rng.uniform(0.1, 0.9)
             fresh = world.episodes(kept_off(grid, off), 12, (seed, 3, n))
