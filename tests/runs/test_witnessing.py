@@ -17,10 +17,10 @@ from ringfence.analysis.evidence import document
 from ringfence.analysis.evidence.sampled import SampledEvidence, cells_of
 from ringfence.constraints.family import make_family
 from ringfence.errors import InvalidInput
-from ringfence.objects import Feature, NotHere
+from ringfence.objects import Behaviour, Feature, NotHere, Solution
 from ringfence.runs import driver
 from ringfence.runs.config import configure
-from ringfence.runs.witnessing import evidence_grid, stated_budget
+from ringfence.runs.witnessing import evidence_grid, stated_budget, steadied
 from small_worlds import config_of, demos_of, result
 
 ANALYSIS = {"slack": 0.01, "episodes": 12}
@@ -138,6 +138,17 @@ def test_the_budget_is_the_stated_one_or_that_of_several_tasks_which_is_0(
         }
     )
     assert stated_budget(config) == budget
+
+
+def test_a_trained_policy_is_a_witness_without_its_noise() -> None:
+    pi = Behaviour(np.zeros((1, 1)), np.ones(1), 0, 0, 1, 1)
+    noisy = Solution({"actor/w0": np.ones(2), "actor/log_std": np.zeros(2, np.float32)}, 0, pi, 0)
+    steady = steadied(noisy)
+    assert np.exp(steady.policy["actor/log_std"]).max() < 1e-8
+    assert steady.policy["actor/w0"] is noisy.policy["actor/w0"]
+    assert noisy.policy["actor/log_std"].tolist() == [0, 0]
+    plain = Solution({"pi": np.ones(2)}, 0, pi, 0)
+    assert steadied(plain) is plain
 
 
 # Transfers ---------------------------------------------------------------------------------------

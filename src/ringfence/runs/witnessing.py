@@ -28,6 +28,8 @@ from ringfence.worlds.continuous import is_continuous
 
 #: In seed paths: of fresh episodes, and of policies that do without some cells.
 FRESH, NARROWED = 80, 81
+#: The array of a trained policy that has the logarithm of its actions' noise, and that of none.
+NOISE, SILENCE = "actor/log_std", -20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,14 +185,16 @@ class _Witnesses:
 
     def tried(self, policy: Policy) -> Tried | None:
         """A policy's fresh episodes."""
+        played = steadied(policy.solution)
         episodes: list[Trajectory] | None = policy.solver.episodes(
-            policy.problem, policy.solution, self.config.analysis.episodes, policy.path
+            policy.problem, played, self.config.analysis.episodes, policy.path
         )
         if episodes is None:
             return None
         self.policies[policy.task, policy.name] = policy
-        pi = policy.solution.behaviour
-        return Tried(policy.task, policy.name, episodes, pi.features[pi.visits > 0])
+        pi, same = policy.solution.behaviour, played is policy.solution
+        seen = pi.features[pi.visits > 0] if same else None
+        return Tried(policy.task, policy.name, episodes, seen)
 
     def retry(self, wanted: Sequence[Wanted]) -> list[Tried]:
         """Policies that are trained to keep off cells, from the witness that they shall replace."""
@@ -216,6 +220,15 @@ class _Witnesses:
 
     def say(self, of: str) -> None:
         self.tell({"event": "analysis", "name": "evidence", "of": of})
+
+
+def steadied(solution: Solution) -> Solution:
+    """The same policy without the noise of its actions, where it has some: another policy, which
+    earns as much in fewer cells."""
+    noise = solution.policy.get(NOISE)
+    if noise is None:
+        return solution
+    return replace(solution, policy={**solution.policy, NOISE: np.full_like(noise, SILENCE)})
 
 
 def met_cells(grid: Grid, shown: Demonstrated, records: Sequence[Record]) -> Mask:
