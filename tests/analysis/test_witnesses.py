@@ -93,6 +93,14 @@ def test_a_few_demonstrations_do_not_testify() -> None:
     assert told(shown(1, 1, 1, 1, 1)).testifies
 
 
+def test_rounding_is_no_other_start() -> None:
+    shown = [earning(1.0, start) for start in (0.1, -0.1) * 10]
+    fresh = [earning(1.0, float(np.float32(start))) for start in (0.1, -0.1) * 10]
+    assert not other_starts(shown, fresh)
+    assert other_starts(shown, [earning(1.0, 0.3)] * 40)
+    assert not other_starts([earning(1.0, 0.0)] * 5, [earning(1.0, 0.0)] * 5)
+
+
 def test_demonstrators_who_start_elsewhere_do_not_testify() -> None:
     rng = np.random.default_rng(1)
     group = Shown("task", HORIZON, [earning(1.0, start) for start in rng.normal(0, 1, 20)])

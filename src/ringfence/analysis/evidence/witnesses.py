@@ -26,6 +26,8 @@ ERROR = 0.05
 FEWEST = 5
 #: Returns closer than this share of them are equal.
 EQUAL = 1e-9
+#: Of the largest one, by which observations differ that are the same.
+ROUNDING = 1e-5
 #: First observations that are less alike than this, by chance, come from other starts.
 SAME_STARTS = 1e-3
 
@@ -139,9 +141,19 @@ def other_starts(shown: Sequence[Trajectory], fresh: Sequence[Trajectory]) -> bo
     for their number)?"""
     if not fresh:
         return False
-    pairs = [np.array([t.observations[0] for t in side]).T for side in (shown, fresh)]
-    chance = [stats.ks_2samp(a, b).pvalue for a, b in zip(*pairs, strict=True)]
+    starts = np.array([t.observations[0] for t in (*shown, *fresh)])
+    ranks = [_ranks(column) for column in starts.T]
+    chance = [stats.ks_2samp(r[: len(shown)], r[len(shown) :]).pvalue for r in ranks]
     return bool(min(chance) < SAME_STARTS / len(chance))
+
+
+def _ranks(values: Array) -> Array:
+    """Numbers [n] by rank; what differs by rounding alone (logs in single precision) is equal."""
+    order = values.argsort()
+    gaps = np.diff(values[order], prepend=-np.inf)
+    ranks = np.empty(len(values))
+    ranks[order] = np.cumsum(gaps > ROUNDING * np.abs(values).max())
+    return ranks
 
 
 def least_return(one: Tried, horizon: int, candidates: int) -> float:
