@@ -12,7 +12,7 @@ from ringfence.analysis.evidence.moves import Mask
 from ringfence.analysis.evidence.narrowing import Wanted, narrowed
 from ringfence.analysis.evidence.sampled import SampledEvidence, cells_of
 from ringfence.analysis.evidence.witnessed import label
-from ringfence.analysis.evidence.witnesses import Shown, Statement, Tried, statements
+from ringfence.analysis.evidence.witnesses import Shown, Tried, statements
 from ringfence.constraints.cell_grid import MOST_FEATURES, CellConstraint, Grid, around, read_axes
 from ringfence.constraints.family import Family
 from ringfence.errors import InvalidInput
@@ -28,6 +28,8 @@ from ringfence.worlds.continuous import is_continuous
 
 #: In seed paths: of fresh episodes, and of policies that do without some cells.
 FRESH, NARROWED = 80, 81
+#: Learners of a task, at most, that are played again.
+MOST = 8
 #: The array of a trained policy that has the logarithm of its actions' noise, and that of none.
 NOISE, SILENCE = "actor/log_std", -20.0
 
@@ -151,27 +153,37 @@ class _Witnesses:
         self.policies: dict[tuple[int, str], Policy] = {}
 
     def labels(self, known: Sequence[Policy]) -> SampledEvidence | NotHere:
-        settings, told = (
-            self.config.analysis,
-            statements(self.groups, [], self.config.analysis.slack),
-        )
-        promising = [p for p in known if self.promising(p, told[p.task])]
-        self.say(
-            f"{np.prod(self.grid.shape)} cells, {len(promising)} learners that may be witnesses"
-        )
+        promising = self.promising(known)
+        cells = np.prod(self.grid.shape)
+        self.say(f"{cells} cells, {len(promising)} learners that may be witnesses")
         tried = [self.tried(policy) for policy in promising]
         if None in tried:
             return NotHere(
                 f"the solver {self.config.solver.kind!r} can't play its policies on fresh episodes"
             )
-        evidence, _ = narrowed(
-            self.judge, [t for t in tried if t is not None], self.retry, settings.narrowing
-        )
-        return evidence
+        found = [one for one in tried if one is not None]
+        return narrowed(self.judge, found, self.retry, self.config.analysis.narrowing)[0]
 
-    def promising(self, policy: Policy, statement: Statement) -> bool:
-        """Did it earn more than the bar when it was solved? Those episodes decide nothing else."""
-        return statement.testifies and policy.solution.behaviour.reward > statement.bar
+    def promising(self, known: Sequence[Policy]) -> list[Policy]:
+        """Those that earned more than the bar when they were solved; of each task some, which were
+        in the fewest unvisited cells then. (Those episodes decide nothing else.)"""
+        told = statements(self.groups, [], self.config.analysis.slack)
+        visited = np.unique(
+            cells_of(
+                self.grid, np.concatenate([t.features for g in self.groups for t in g.episodes])
+            )
+        )
+
+        def beyond(policy: Policy) -> int:
+            pi = policy.solution.behaviour
+            at = cells_of(self.grid, pi.features[pi.visits > 0])
+            return len(np.setdiff1d(at, visited))
+
+        found = []
+        for k, statement in enumerate(told):
+            own = [p for p in known if p.task == k and p.solution.behaviour.reward > statement.bar]
+            found += sorted(own, key=beyond)[:MOST] if statement.testifies else []
+        return found
 
     def judge(self, tried: Sequence[Tried]) -> SampledEvidence:
         return label(
