@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.analysis.evidence.sampled import cells_of
+from ringfence.constraints.cell_grid import Grid
 from ringfence.objects import (
     Array,
     Demonstrations,
@@ -113,6 +115,19 @@ def random_crossing(seed: int, noise: float = 0.0, name: str = "cross") -> Cross
     middles = places[on] + rng.normal(0, 0.3, (DISCS, 2))
     discs = np.column_stack([middles, rng.uniform(0.3, 0.9, DISCS)])
     return Crossing(np.hstack([places, shapes]), discs, noise, name)
+
+
+def truly_forbidden(grid: Grid, world: Crossing) -> NDArray[np.bool_]:
+    """The cells that hold a forbidden point."""
+    x, y = np.linspace(-1, 7, 401), np.linspace(-4, 4, 401)
+    fine: Array = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    found = np.zeros(int(np.prod(grid.shape)), np.bool_)
+    found[cells_of(grid, fine[world.forbidden(fine)])] = True
+    return found
+
+
+def kept_off(grid: Grid, off: NDArray[np.bool_]) -> Barred:
+    return lambda at: np.asarray(off[cells_of(grid, at)])
 
 
 # As a world and a solver of a run ----------------------------------------------------------------

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from crossing_world import FEATURES, STEPS, Barred, Crossing, nowhere, random_crossing
-from ringfence.analysis.evidence.sampled import SampledEvidence, cells_of
+from crossing_world import FEATURES, STEPS, kept_off, nowhere, random_crossing, truly_forbidden
+from ringfence.analysis.evidence.sampled import SampledEvidence
 from ringfence.analysis.evidence.witnessed import label, minimal
 from ringfence.analysis.evidence.witnesses import Shown, Tried
 from ringfence.constraints.cell_grid import Grid, around
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Trajectory
+from ringfence.objects import Trajectory
 
 UNIT = Grid((0, 1), np.zeros(2), np.ones(2), (4, 4))
 
@@ -119,19 +118,6 @@ def test_a_slack_of_everything_is_refused() -> None:
 
 
 # Over random worlds ------------------------------------------------------------------------------
-
-
-def truly_forbidden(grid: Grid, world: Crossing) -> NDArray[np.bool_]:
-    """The cells that hold a forbidden point."""
-    x, y = np.linspace(-1, 7, 401), np.linspace(-4, 4, 401)
-    fine: Array = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
-    found = np.zeros(int(np.prod(grid.shape)), np.bool_)
-    found[cells_of(grid, fine[world.forbidden(fine)])] = True
-    return found
-
-
-def kept_off(grid: Grid, off: NDArray[np.bool_]) -> Barred:
-    return lambda at: np.asarray(off[cells_of(grid, at)])
 
 
 @pytest.mark.parametrize("size", [0.25, 0.5])

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import crossing_world
-from crossing_world import Config, tasks_of
+from crossing_world import Config, tasks_of, truly_forbidden
 from ringfence import api
 from ringfence.analysis.evidence import document
-from ringfence.analysis.evidence.sampled import SampledEvidence, cells_of
+from ringfence.analysis.evidence.sampled import SampledEvidence
 from ringfence.constraints.family import make_family
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Feature, NotHere, Solution
@@ -43,10 +43,7 @@ def labels_of(run: Path) -> SampledEvidence:
 def test_the_games_learners_are_witnesses_and_what_they_show_is_true(run: Path) -> None:
     found, world = labels_of(run), tasks_of(Config(seed=3))[0]
     assert found.conflicts
-    fine = np.stack(np.meshgrid(np.linspace(-1, 7, 401), np.linspace(-4, 4, 401)), -1)
-    points = fine.reshape(-1, 2)
-    bad = np.zeros(len(found.labels), np.bool_)
-    bad[cells_of(found.grid, points[world.forbidden(points)])] = True
+    bad = truly_forbidden(found.grid, world)
     assert all(bad[list(c.cells)].any() for c in found.conflicts)
     assert not (found.proven & ~bad).any()
 

@@ -12,9 +12,9 @@ can't all be allowed; here policies that were played are the witnesses (`witness
     unknown      in none
 
 A cell is as large as it is: a demonstrator may have been in the free half of one. So X also has the
-visited cells in which the witness was farther than half a cell from every demonstrated step (its
-`border`). A witness with an empty X speaks against the cells, the class or the demonstrators, and
-nothing is proven from that task.
+visited cells in which the witness was farther than a quarter of a cell from every demonstrated step
+(its `border`). A witness with an empty X speaks against the cells, the class or the demonstrators,
+and nothing is proven from that task.
 
 If demonstrators could spend a budget, "allowed" reads "visited", nothing is proven, and a conflict
 is the inequality: sum over cells of visits x cost > budget.
