@@ -103,15 +103,6 @@ def test_of_demonstrators_with_a_budget_nothing_is_proven_and_conflicts_are_ineq
         assert "is visited" in found.why(int(np.flatnonzero(found.allowed)[0]))
 
 
-def test_where_it_was_seen_before_counts_for_where_it_goes() -> None:
-    better = walk((0.5, 0.5), (1.5, 1.5), (2.5, 0.5), pays=2.0)
-    group = Shown("task", 3, [LOW] * 5)
-    other = np.array([[3.5, 3.5]])
-    found = label(UNIT, FEATURES, [group], [Tried(0, "w", [better] * 2, other)])
-    assert not found.proven.any()
-    assert len(found.conflicts[0].cells) == 2
-
-
 def test_a_slack_of_everything_is_refused() -> None:
     with pytest.raises(InvalidInput, match="slack"):
         evidence([LOW], slack=1.0)

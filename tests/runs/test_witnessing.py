@@ -86,6 +86,15 @@ def test_two_workers_and_a_stopped_run_come_to_the_same_bytes(
     assert result(tmp_path / "stopped") == result(run)
 
 
+def test_a_solver_without_fresh_episodes_has_no_witnesses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crossing_world.ClosedForm, "episodes", lambda *_: None)
+    summary = crossing_world.play(tmp_path / "run")
+    assert summary["evidence"] is None
+    assert "can't play its policies" in summary["not_here"]["evidence"]
+
+
 # Which cells, and which budget -------------------------------------------------------------------
 
 

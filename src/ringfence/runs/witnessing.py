@@ -12,7 +12,7 @@ from ringfence.analysis.evidence.moves import Mask
 from ringfence.analysis.evidence.narrowing import Wanted, narrowed
 from ringfence.analysis.evidence.sampled import SampledEvidence, cells_of
 from ringfence.analysis.evidence.witnessed import label
-from ringfence.analysis.evidence.witnesses import Shown, Tried, statements
+from ringfence.analysis.evidence.witnesses import Shown, Tried, returns_of, statements
 from ringfence.constraints.cell_grid import MOST_FEATURES, CellConstraint, Grid, around, read_axes
 from ringfence.constraints.family import Family
 from ringfence.errors import InvalidInput
@@ -28,10 +28,14 @@ from ringfence.worlds.continuous import is_continuous
 
 #: In seed paths: of fresh episodes, and of policies that do without some cells.
 FRESH, NARROWED = 80, 81
-#: Learners of a task, at most, that are played again.
-MOST = 8
+#: Episodes on which all learners are tried first, and how many of a task are tried on more.
+FEW, MOST = 4, 8
 #: The array of a trained policy that has the logarithm of its actions' noise, and that of none.
 NOISE, SILENCE = "actor/log_std", -20.0
+
+
+class CantPlay(Exception):
+    """A solver without fresh episodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,37 +157,40 @@ class _Witnesses:
         self.policies: dict[tuple[int, str], Policy] = {}
 
     def labels(self, known: Sequence[Policy]) -> SampledEvidence | NotHere:
-        promising = self.promising(known)
+        try:
+            promising = self.promising(known)
+        except CantPlay as problem:
+            return NotHere(str(problem))
         cells = np.prod(self.grid.shape)
         self.say(f"{cells} cells, {len(promising)} learners that may be witnesses")
         tried = [self.tried(policy) for policy in promising]
-        if None in tried:
-            return NotHere(
-                f"the solver {self.config.solver.kind!r} can't play its policies on fresh episodes"
-            )
-        found = [one for one in tried if one is not None]
-        return narrowed(self.judge, found, self.retry, self.config.analysis.narrowing)[0]
+        return narrowed(self.judge, tried, self.retry, self.config.analysis.narrowing)[0]
 
     def promising(self, known: Sequence[Policy]) -> list[Policy]:
-        """Those that earned more than the bar when they were solved; of each task some, which were
-        in the fewest unvisited cells then. (Those episodes decide nothing else.)"""
+        """Those that earn more than the bar on a few episodes, which decide nothing else; of each
+        task some, which were in the fewest unvisited cells there."""
         told = statements(self.groups, [], self.config.analysis.slack)
-        visited = np.unique(
-            cells_of(
-                self.grid, np.concatenate([t.features for g in self.groups for t in g.episodes])
-            )
-        )
-
-        def beyond(policy: Policy) -> int:
-            pi = policy.solution.behaviour
-            at = cells_of(self.grid, pi.features[pi.visits > 0])
-            return len(np.setdiff1d(at, visited))
-
-        found = []
+        points = np.concatenate([t.features for g in self.groups for t in g.episodes])
+        visited, found = np.unique(cells_of(self.grid, points)), list[Policy]()
         for k, statement in enumerate(told):
-            own = [p for p in known if p.task == k and p.solution.behaviour.reward > statement.bar]
-            found += sorted(own, key=beyond)[:MOST] if statement.testifies else []
+            beyond: list[tuple[int, Policy]] = []
+            for policy in known if statement.testifies else ():
+                if policy.task == k:
+                    few = self.play(policy, (*policy.path, FEW), FEW)
+                    if returns_of(few).mean() > statement.bar:
+                        at = cells_of(self.grid, np.concatenate([t.features for t in few]))
+                        beyond.append((len(np.setdiff1d(at, visited)), policy))
+            found += [policy for _, policy in sorted(beyond, key=lambda pair: pair[0])[:MOST]]
         return found
+
+    def play(self, policy: Policy, path: tuple[int, ...], count: int) -> list[Trajectory]:
+        """Fresh episodes of a policy without its noise."""
+        steady = steadied(policy.solution)
+        episodes = policy.solver.episodes(policy.problem, steady, count, path)
+        if episodes is None:
+            kind = self.config.solver.kind
+            raise CantPlay(f"the solver {kind!r} can't play its policies on fresh episodes")
+        return episodes
 
     def judge(self, tried: Sequence[Tried]) -> SampledEvidence:
         return label(
@@ -195,18 +202,11 @@ class _Witnesses:
             budget=stated_budget(self.config),
         )
 
-    def tried(self, policy: Policy) -> Tried | None:
-        """A policy's fresh episodes."""
-        played = steadied(policy.solution)
-        episodes: list[Trajectory] | None = policy.solver.episodes(
-            policy.problem, played, self.config.analysis.episodes, policy.path
-        )
-        if episodes is None:
-            return None
+    def tried(self, policy: Policy) -> Tried:
+        """A policy on so many fresh episodes that they can decide."""
         self.policies[policy.task, policy.name] = policy
-        pi, same = policy.solution.behaviour, played is policy.solution
-        seen = pi.features[pi.visits > 0] if same else None
-        return Tried(policy.task, policy.name, episodes, seen)
+        episodes = self.play(policy, policy.path, self.config.analysis.episodes)
+        return Tried(policy.task, policy.name, episodes)
 
     def retry(self, wanted: Sequence[Wanted]) -> list[Tried]:
         """Policies that are trained to keep off cells, from the witness that they shall replace."""
@@ -225,9 +225,8 @@ class _Witnesses:
         ):
             name = f"policy {first + n}, which keeps off more of the cells,"
             again = (*problem.seed, FRESH)
-            one = self.tried(Policy(name, want.task, problem, solution, self.solves.solver, again))
-            assert one is not None
-            found.append(one)
+            policy = Policy(name, want.task, problem, solution, self.solves.solver, again)
+            found.append(self.tried(policy))
         return found
 
     def say(self, of: str) -> None:

@@ -43,22 +43,16 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A policy on the task of that number: what to call it, and its fresh episodes.
-
-    seen [n, d]: features of other episodes of the same policy, where there were some: they count
-    for where it goes, not for what it earns.
-    """
+    """A policy on the task of that number: what to call it, and its fresh episodes."""
 
     task: int
     name: str
     episodes: Sequence[Trajectory]
-    seen: Array | None = None
 
     @property
     def points(self) -> Array:
-        """The features [n, d] of all steps that it was seen to make."""
-        own = [t.features for t in self.episodes]
-        return np.concatenate(own if self.seen is None else [*own, self.seen])
+        """The features [n, d] of all steps that it made."""
+        return np.concatenate([t.features for t in self.episodes])
 
 
 @dataclass(frozen=True)
