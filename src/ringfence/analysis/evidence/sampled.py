@@ -157,9 +157,13 @@ class SampledEvidence:
             f"{f.name} by {s:.4g}{'' if f.unit == '1' else f' {f.unit}'}"
             for f, s in zip(self.over, self.grid.size, strict=True)
         )
+        tried = (
+            f"{self.candidates} policies were tried on {self.episodes} fresh episodes each"
+            if self.candidates
+            else "No policy earned more than the demonstrators could, so nothing is shown"
+        )
         said = [
-            f"{self.candidates} policies were tried on {self.episodes} fresh episodes each; "
-            f"demonstrators are taken to earn at least {1 - self.slack:.0%} of the best.",
+            f"{tried}; demonstrators are taken to earn at least {1 - self.slack:.0%} of the best.",
             f"A cell is {size}. Larger cells hold more of what a step shows, but also of what it "
             "doesn't; smaller ones leave gaps between demonstrators' steps, and conflicts larger.",
             "m is an upper bound: other policies might do with fewer of the cells.",
