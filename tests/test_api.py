@@ -383,6 +383,17 @@ def test_a_runs_own_task_is_solved_again(kind: str, finished: Finished, tmp_path
     assert (tmp_path / "t" / "policy" / "policy.safetensors").is_file()
 
 
+@of_kinds("gym")
+def test_a_trained_policy_is_told_to_keep_to_known_cells(
+    kind: str, finished: Finished, tmp_path: Path
+) -> None:
+    more: dict[str, Any] = {"steps": 256, "episodes": 2, "out": tmp_path / "t"}
+    solved = rf.transfer(finished(kind), unknown="avoid", **more).summary
+    assert solved["unknown"] == "avoid"
+    assert solved["covered"] == (solved["leaving_episodes"] == 0)
+    assert bool(solved["unknown_cells"]) == (solved["leaving_episodes"] > 0)
+
+
 @of_kinds("gym", "ant", "ant-bullet")
 def test_who_knows_of_no_cells_cannot_keep_to_them(
     kind: str, finished: Finished, tmp_path: Path
