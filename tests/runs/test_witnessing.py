@@ -4,6 +4,7 @@ budget; and what a transfer makes of it."""
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,21 @@ def test_two_workers_and_a_stopped_run_come_to_the_same_bytes(
             crossing_world.play(tmp_path / "stopped", analysis=NARROWED)
     driver.drive(tmp_path / "stopped", 2)
     assert result(tmp_path / "stopped") == result(run)
+
+
+def test_a_finished_run_is_labelled_again_with_other_settings(run: Path, tmp_path: Path) -> None:
+    again = Path(shutil.copytree(run, tmp_path / "again"))
+    text = (again / "config.toml").read_text()
+    assert 'cells = ""' in text
+    other = text.replace('cells = ""', 'cells = "table(x by 0.25, y by 0.25)"')
+    (again / "config.toml").write_text(other)
+    driver.drive(again)
+    assert labels_of(again).grid.size.tolist() == [0.25, 0.25]
+    assert labels_of(run).grid.size.tolist() == [0.5, 0.5]
+    rows = [
+        json.loads((place / "summary.json").read_text())["iterations"] for place in (run, again)
+    ]
+    assert rows[0] == rows[1]  # the game is as it was
 
 
 def test_a_solver_without_fresh_episodes_has_no_witnesses(
