@@ -103,6 +103,15 @@ def test_of_demonstrators_with_a_budget_nothing_is_proven_and_conflicts_are_ineq
         assert "is visited" in found.why(int(np.flatnonzero(found.allowed)[0]))
 
 
+def test_a_task_that_does_not_testify_shows_nothing_and_raises_no_doubt() -> None:
+    group = Shown("task", 3, [LOW] * 4)  # too few
+    same = Tried(0, "same", [walk((0.5, 0.5), (1.5, 0.5), (2.5, 0.5), pays=2.0)] * 2)
+    new = Tried(0, "new", [walk((0.5, 0.5), (1.5, 1.5), (2.5, 0.5), pays=2.0)] * 2)
+    found = label(UNIT, FEATURES, [group], [same, new])
+    assert not found.conflicts
+    assert not found.doubts
+
+
 def test_a_slack_of_everything_is_refused() -> None:
     with pytest.raises(InvalidInput, match="slack"):
         evidence([LOW], slack=1.0)

@@ -63,7 +63,7 @@ def label(
     for one in tried:
         k = one.task
         least = least_return(one, groups[k].horizon, len(tried))
-        if not beats(least, told[k]):
+        if not (told[k].testifies and beats(least, told[k])):
             continue
         conflict = _conflict(grid, visited, near, one, least, told[k], budget == 0)
         if conflict is None:
@@ -75,8 +75,7 @@ def label(
             )
         else:
             found[k].append(conflict)
-    known = [c for k, own in enumerate(found) if told[k].testifies and k not in doubts for c in own]
-    conflicts = minimal(known)
+    conflicts = minimal([c for k, own in enumerate(found) if k not in doubts for c in own])
     m = np.zeros(len(visited), np.intp)
     for c in sorted(conflicts, key=lambda c: -len(c.cells)):
         m[list(c.cells)] = len(c.cells)
@@ -134,8 +133,7 @@ def _conflict(
     own = np.unique(at) if not strict else np.union1d(at[~visited[at]], border)
     if not len(own):
         return None
-    fresh = np.concatenate([cells_of(grid, t.features) for t in one.episodes])
-    count = np.bincount(fresh, minlength=len(visited))[own] / len(one.episodes)
+    count = np.bincount(at, minlength=len(visited))[own] / len(one.episodes)
     best = one.episodes[int(returns_of(one.episodes).argmax())].features
     step = max(1, -(-len(best) // DRAWN))
     return Conflict(
