@@ -360,13 +360,15 @@ def test_a_new_task_is_solved_under_the_learned_constraint(
     weights = "constraint/weights.safetensors"
     assert (tmp_path / "t" / weights).read_bytes() == (finished(kind) / weights).read_bytes()
     assert solved.summary["kind"] == kind
-    if learned["evidence"] is not None:
+    assert learned["evidence"] is not None
+    if kind != "gym":
         assert len(said) == 1
         assert ": covered" in said[0]
         assert (solved.summary["covered"], solved.summary["unknown"]) == (True, "avoid")
         assert solved.summary["true_cost"] == 0
-    else:
-        assert (solved.summary["covered"], solved.summary["unknown"]) == (None, "allow")
+    else:  # nothing can plan over its cells
+        covered = solved.summary["leaving_episodes"] == 0
+        assert (solved.summary["covered"], solved.summary["unknown"]) == (covered, "allow")
 
 
 @every_world
@@ -381,13 +383,26 @@ def test_a_runs_own_task_is_solved_again(kind: str, finished: Finished, tmp_path
     assert (tmp_path / "t" / "policy" / "policy.safetensors").is_file()
 
 
+@of_kinds("gym")
+def test_a_trained_policy_is_told_to_keep_to_known_cells(
+    kind: str, finished: Finished, tmp_path: Path
+) -> None:
+    more: dict[str, Any] = {"steps": 256, "episodes": 2, "out": tmp_path / "t"}
+    solved = rf.transfer(finished(kind), unknown="avoid", **more).summary
+    assert solved["unknown"] == "avoid"
+    assert solved["covered"] == (solved["leaving_episodes"] == 0)
+    assert bool(solved["unknown_cells"]) == (solved["leaving_episodes"] > 0)
+
+
 @of_kinds("gym", "ant", "ant-bullet")
 def test_who_knows_of_no_cells_cannot_keep_to_them(
     kind: str, finished: Finished, tmp_path: Path
 ) -> None:
+    run = Path(shutil.copytree(finished(kind), tmp_path / "run"))
+    (run / "evidence.json").unlink()
     with pytest.raises(InvalidInput, match=r"--unknown avoid keeps to cells .*--unknown allow"):
-        rf.transfer(finished(kind), unknown="avoid", out=tmp_path / "t")
-    assert list(tmp_path.iterdir()) == []
+        rf.transfer(run, unknown="avoid", out=tmp_path / "t")
+    assert not (tmp_path / "t").exists()
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ import numpy as np
 
 from ringfence.analysis.evidence import Evidence
 from ringfence.analysis.evidence import document as evidence_json
+from ringfence.analysis.evidence.sampled import SampledEvidence
 from ringfence.constraints import saved as saved_constraints
 from ringfence.constraints.saved import SavedConstraint
 from ringfence.demos import dataset
@@ -55,7 +56,7 @@ class Learned:
 
     summary: Document
     constraint: SavedConstraint | None
-    evidence: Evidence | None
+    evidence: Evidence | SampledEvidence | None
     folder: Path
     world: World | None = None
     _temporary: TemporaryDirectory[str] | None = None
@@ -401,9 +402,9 @@ def transfer(
     elsewhere; a function that makes a Gymnasium environment, for which the world's features are
     read; "FILE.toml" or "FILE.toml:NAME"; or the name of one of the run's own, whose policy is
     trained on (None: its only one). unknown: "avoid" keeps to cells that demonstrations showed to
-    be allowed, "allow" uses any not forbidden (None: avoid, where cells are known). clearance: to
-    be kept from the constraint. steps: of the training (0: the policy is only told of the
-    clearance).
+    be allowed, "allow" uses any not forbidden (None: avoid, where a world has cells of its own,
+    which can be planned over). clearance: to be kept from the constraint. steps: of the training
+    (0: the policy is only told of the clearance).
     """
     run = learned.folder if isinstance(learned, Learned) else Path(learned)
     made = learned.world if isinstance(learned, Learned) else None
@@ -434,10 +435,11 @@ def transfer(
     solver_table = merged(solver_table, solver or {})
     home = made or make_world(settings)
     evidence = run / "evidence.json"
-    known = evidence.is_file() and home.cells is not None
+    labels = evidence_json.read(evidence) if evidence.is_file() else None
+    known = isinstance(labels, Evidence) and home.cells is not None
     covered = None
-    if known:
-        covered = problem.is_covered(home, table, evidence_json.read(evidence))
+    if known and isinstance(labels, Evidence):
+        covered = problem.is_covered(home, table, labels)
         say(coverage_sentence(problem.find_task(home, table).name, table, covered))
     asked = problem.Single(
         command,
@@ -463,7 +465,7 @@ def transfer(
         folder.quiet,
         made,
         start=start,
-        evidence=evidence if known else None,
+        evidence=evidence if known or isinstance(labels, SampledEvidence) else None,
         learned=place,
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import crossing_world
 import own_cart
 from ringfence.cli import commands
 from ringfence.cli.commands import free_name, print_numbers, tell_interval, tell_learned
@@ -552,3 +553,16 @@ def test_a_files_experts_are_trained_under_the_truth_that_is_given(
     assert code == 0, err
     made = json.loads((tmp_path / "made" / "demonstrations.json").read_text())
     assert made["provenance"]["world"]["truth"] == "speed <= 0.5"
+
+
+def test_a_transfer_on_a_continuous_world_says_whether_it_was_covered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    crossing_world.play(run, analysis={"episodes": 2})
+    for unknown in ("avoid", "allow"):
+        words = ["transfer", str(run), "--task", "task 0", "--unknown", unknown]
+        assert main([*words, "--out", str(tmp_path / unknown)]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if "leave cells" in line]
+    assert said[0] == "covered: 0 of 100 episodes leave cells where demonstrators were"
+    assert len(said) == 2

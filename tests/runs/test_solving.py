@@ -548,8 +548,10 @@ def test_what_can_not_be_told_is_refused(finished: Finished, tmp_path: Path) -> 
         api.transfer(
             finished("gym"), steps=0, clearance=0.1, solver={"augment": False}, out=tmp_path / "out"
         )
+    run = Path(shutil.copytree(finished("gym"), tmp_path / "run"))
+    (run / "evidence.json").unlink()
     with pytest.raises(InvalidInput, match=r"none are known .*use --unknown allow"):
-        api.transfer(finished("gym"), unknown="avoid", out=tmp_path / "out")
+        api.transfer(run, unknown="avoid", out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -358,7 +358,12 @@ def tell_solved(solved: Solved) -> None:
     clearance = f" with a clearance of {s['clearance']:g}" if s["clearance"] else ""
     print(f"{s['task']} under {s['constraint']['description']}{clearance}")
     print_numbers(s, ("reward", "reward_se", "cost", "delta", "lam", "length", "success"))
-    print_numbers(s, ("true_cost", "true_raw", "unknown_cells", "env_steps"))
+    leaves = s.get("leaving_episodes")
+    listed = ("unknown_cells",) if leaves is None else ()
+    print_numbers(s, ("true_cost", "true_raw", *listed, "env_steps"))
+    if leaves is not None:
+        word = "covered" if s["covered"] else "UNCOVERED"
+        print(f"{word}: {leaves} of {s['episodes']} episodes leave cells where demonstrators were")
     for kind in ("stochastic", "deterministic"):
         if kind in s:
             print(f"{kind} policy, mean of {s[kind]['episodes']} episodes:")

@@ -313,7 +313,7 @@ def _transfer(sub: Any) -> None:
         "--unknown",
         choices=("avoid", "allow"),
         help="keep to cells that demonstrations showed to be allowed, or use any not forbidden "
-        "(default: avoid, where cells are known)",
+        "(default: avoid, where a world has cells of its own)",
     )
     _set(one)
     _seed(one)

@@ -142,26 +142,27 @@ class CellConstraint:
         if not count:
             return f"no {cells} forbidden"
         boxes = largest_boxes(self.forbidden, SAID)
-        named = "; ".join(self._box(*box) for box in boxes)
+        named = "; ".join(named_box(self.grid, self.over, *box) for box in boxes)
         inside = sum(int(np.prod([b - a for a, b in zip(*box, strict=True)])) for box in boxes)
         rest = f"; and {count - inside} more" if count > inside else ""
         return f"{count} of {self.values.size} {cells} forbidden: {named}{rest}"
 
-    def _box(self, first: Sequence[int], end: Sequence[int]) -> str:
-        """A box of cells in the features' units; outer cells have no end."""
-        sides = []
-        for axis, f in enumerate(self.over):
-            edges, a, b = self.grid.edges(axis), first[axis], end[axis]
-            low, high = figure(edges[a] + 0.0), figure(edges[b] + 0.0)
-            below, above = a == 0, b == self.grid.shape[axis]
-            if below and above:
-                continue
-            words = f"below {high}" if below else f"above {low}" if above else f"{low} to {high}"
-            sides.append(f"{f.name} {_united(words, f)}")
-        return " x ".join(sides) or "everything"
-
     def describe(self) -> str:
         return self._words
+
+
+def named_box(grid: Grid, over: Sequence[Feature], first: Sequence[int], end: Sequence[int]) -> str:
+    """A box of cells in the features' units; outer cells have no end."""
+    sides = []
+    for axis, f in enumerate(over):
+        edges, a, b = grid.edges(axis), first[axis], end[axis]
+        low, high = figure(edges[a] + 0.0), figure(edges[b] + 0.0)
+        below, above = a == 0, b == grid.shape[axis]
+        if below and above:
+            continue
+        words = f"below {high}" if below else f"above {low}" if above else f"{low} to {high}"
+        sides.append(f"{f.name} {_united(words, f)}")
+    return " x ".join(sides) or "everything"
 
 
 def _united(words: str, feature: Feature) -> str:

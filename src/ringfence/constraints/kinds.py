@@ -24,6 +24,7 @@ Words = dict[str, Any]
 
 LOG = "cost = log(1 + max(0, raw))"
 MOST_PARTS = 64  # of a conjunction
+MOST_WORDS = 1000  # letters, of what a network is said to forbid
 
 
 # Writing -----------------------------------------------------------------------------------------
@@ -107,7 +108,7 @@ def _network(c: MLPConstraint) -> tuple[Arrays, Words]:
         "layers": [len(c.features), *(w.shape[1] for w in c.weights)],
         "offset": float(c.offset),
     }
-    return arrays, words
+    return arrays, words | ({"forbids": c.forbids} if c.forbids else {})
 
 
 def _composed(formula: str, parts: Mapping[str, Constraint]) -> tuple[Arrays, Words]:
@@ -168,8 +169,15 @@ def build(document: Mapping[str, Any], features: tuple[Feature, ...], arrays: Ar
         layers = {f"{k}{i}": np.float32 for i in range(depth) for k in "wb"}
         _expect(arrays, {"mean": np.float64, "scale": np.float64, **layers})
         weights, biases = (tuple(arrays[f"{k}{i}"] for i in range(depth)) for k in "wb")
-        offset = float(document["offset"])
-        return MLPConstraint(features, arrays["mean"], arrays["scale"], weights, biases, offset)
+        return MLPConstraint(
+            features,
+            arrays["mean"],
+            arrays["scale"],
+            weights,
+            biases,
+            float(document["offset"]),
+            str(document.get("forbids", ""))[:MOST_WORDS],
+        )
     raise InvalidInput(
         f"unknown kind of constraint {kind!r:.60}; this version knows table, cells, linear, "
         "absolute, conditional, conjunction, activated, region and mlp"

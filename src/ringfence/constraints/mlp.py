@@ -25,7 +25,8 @@ class MLPConstraint:
 
     mean, scale [d]; weights[l] [inputs, outputs] and biases[l] [outputs] in float32, the last of
     one output, with ReLU between them. A feature whose row of weights[0] is zero is not used.
-    `offset` is how far the output was lowered to keep the experts within a tolerance.
+    `offset` is how far the output was lowered to keep the experts within a tolerance. `forbids`
+    says what it forbids of all that its fit saw; nothing is computed from it.
     """
 
     features: tuple[Feature, ...]
@@ -34,6 +35,7 @@ class MLPConstraint:
     weights: tuple[Float32, ...]
     biases: tuple[Float32, ...]
     offset: float = 0.0
+    forbids: str = ""
 
     def __post_init__(self) -> None:
         inputs = len(self.features)
@@ -113,7 +115,8 @@ class MLPConstraint:
         sizes = [len(self.used), *(w.shape[1] for w in self.weights)]
         names = ", ".join(f.name for f in self.used)
         lowered = f", lowered by {self.offset:.4g}" if self.offset else ""
-        return f"network {'-'.join(map(str, sizes))} of {names}{lowered}"
+        network = f"network {'-'.join(map(str, sizes))} of {names}{lowered}"
+        return f"{self.forbids} ({network})" if self.forbids else network
 
     @property
     def _is_zero(self) -> bool:

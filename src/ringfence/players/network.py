@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ringfence.constraints.mlp import MLPConstraint, zero_network
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Behaviour, Feature, J
+from ringfence.players.network_regions import forbidden_words
 from ringfence.players.player import History
 
 Params = list[tuple[Any, Any]]
@@ -88,7 +89,8 @@ class MLPRegression:
         learners = [pi for iteration in history for pi in iteration]
         rng = np.random.default_rng([*self.seed, FITTING, len(history)])
         c = self._fit(_Points.of(experts, self.spread), _Points.of(learners, self.spread), rng)
-        self._last = c if self.tolerance is None else within(c, experts, self.tolerance)
+        c = c if self.tolerance is None else within(c, experts, self.tolerance)
+        self._last = replace(c, forbids=forbidden_words(c, experts, learners))
         return self._last
 
     def best_payoff(self, experts: Sequence[Behaviour], learners: Sequence[Behaviour]) -> float:

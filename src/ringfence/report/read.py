@@ -22,6 +22,7 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Constraint, Feature, widened
 from ringfence.report.cell_labels import Labels, make_labels
 from ringfence.report.cells import Bools, Cells, Learned, make_cells
+from ringfence.report.sampled_labels import SampledLabels, make_sampled
 from ringfence.report.validate import CELL_VIEWS, check_summary
 
 SCHEMA = 2
@@ -56,7 +57,8 @@ class Run:
 
     learned[n] is c_{n+1}; experts[k]: features [t, d] of task k's training episodes;
     learners[n][k]: task k's learner of iteration n + 1, None where the ledger lacks it;
-    truth: the true constraint where it is an inequality over the features.
+    truth: the true constraint where it is an inequality over the features; labels, sampled: the
+    evidence about cells of a map, and of continuous features.
     """
 
     config: Mapping[str, Any]
@@ -70,6 +72,7 @@ class Run:
     learners: tuple[tuple[Learner | None, ...], ...]
     truth: Constraint | None
     labels: Labels | None
+    sampled: SampledLabels | None
     seconds: float | None
     has_policy: bool
 
@@ -149,6 +152,7 @@ def read_run(run: Path) -> Run:
         learners=tuple(_learners(run / "ledger", row, len(summary["tasks"])) for row in rows),
         truth=_truth(summary, features),
         labels=_labels(run, cells, learned[summary["selected"] - 1] if learned else None),
+        sampled=_sampled(run, features) if learned else None,
         seconds=_seconds(_optional(run / "timing.json")),
         has_policy=(run / "policy").is_dir(),
     )
@@ -267,6 +271,14 @@ def _labels(run: Path, cells: Cells | None, c: Constraint | None) -> Labels | No
     if document is None or cells is None or c is None:
         return None
     return make_labels(document, cells.over(c).forbidden)
+
+
+def _sampled(run: Path, features: Sequence[Feature]) -> SampledLabels | None:
+    """The same where cells are of continuous features."""
+    document = _optional(run / "evidence.json")
+    if document is None or "grid" not in document.get("evidence", ()):
+        return None
+    return make_sampled(document, features)
 
 
 # The ledger -------------------------------------------------------------------------------------

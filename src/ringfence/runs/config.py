@@ -137,13 +137,24 @@ class Opening:
 class Analysis:
     """What is found out afterwards.
 
-    resamples: of the bootstrap behind intervals (0: none).
+    resamples: of the bootstrap behind intervals (0: none). Of evidence on continuous worlds: slack:
+    the share of the best return that demonstrators may have missed; episodes: fresh ones of each
+    policy that may be a witness; narrowing: trainings, at most, that look for policies which do
+    with fewer cells; cells: what is labelled, as "table(x by 0.1, y by 0.1)" (empty: the class's
+    own cells, or cells of its features).
     """
 
     resamples: int = 200
+    slack: float = 0.05
+    episodes: int = 50
+    narrowing: int = 0
+    cells: str = ""
 
     def __post_init__(self) -> None:
         require("analysis", "resamples", self.resamples >= 0, self.resamples, "at least 0")
+        require("analysis", "slack", 0 <= self.slack < 1, self.slack, "at least 0 and below 1")
+        require("analysis", "episodes", self.episodes >= 2, self.episodes, "at least 2")
+        require("analysis", "narrowing", self.narrowing >= 0, self.narrowing, "at least 0")
 
 
 @dataclass(frozen=True)

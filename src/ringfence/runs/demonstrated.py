@@ -168,11 +168,7 @@ def evidence_groups(shown: Demonstrated, world: World) -> tuple[Group, ...] | No
     """The experts by task and start, as evidence compares them."""
     cells = world.cells
     if cells is None:
-        names = ", ".join(f.name for f in world.features)
-        return NotHere(
-            f"evidence labels the cells of a finite world; here the features ({names}) name no "
-            "cells, and witnesses over them are not searched for yet"
-        )
+        return NotHere("there is no finite world underneath")
     tasks = [cells.task(task.name) for task in shown.tasks]
     if tasks[0].horizon is None:
         return NotHere("evidence compares whole episodes: it needs tasks with a horizon")

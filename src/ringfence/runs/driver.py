@@ -11,7 +11,7 @@ way, through `runs/summary.py`, after the learning step, to add columns to the r
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import prod
@@ -55,6 +55,7 @@ from ringfence.runs.summary import (
     versions,
     with_analyses,
 )
+from ringfence.runs.witnessing import met_cells, witnessed
 from ringfence.selection import Selection, select
 from ringfence.solvers.solver import Solver, require_posed
 from ringfence.worlds.continuous import demonstrated_states
@@ -223,6 +224,7 @@ class _Drive:
         self.stop, self.states = stop_rewards(config, self.shown), start_states(config, self.shown)
         self.names: dict[tuple[int, ...], str] = {}
         self.first_seen: dict[str, int] = {}
+        self.doubts: list[str] = []  # that analyses have
         backend = make_backend(workers, pieces.solver)
         self.solves = Solves(
             run, config.world, config.solver, pieces.solver, backend, self.on_record, self.on_solved
@@ -279,12 +281,16 @@ class _Drive:
         }
 
     def on_record(self, problem: Problem, record: dict[str, Any]) -> None:
-        i, k = problem.seed[1:3]
+        i, k, *beyond = problem.seed[1:]
+        if beyond:  # no learner of the game
+            return
         self.tell({"event": "update", "i": i, "k": k, **record})
 
     def on_solved(self, problem: Problem, name: str, known: bool) -> None:
         self.names[problem.seed] = name
-        i, k = problem.seed[1:3]
+        i, k, *beyond = problem.seed[1:]
+        if beyond:
+            return
         first = self.first_seen.setdefault(name, i)
         self.clock.write()
         event = {"event": "solved", "i": i, "k": k, "task": problem.task.name, "known": known}
@@ -354,10 +360,10 @@ class _Drive:
             "doubts": [*doubts(played), *self.warnings()],
             "env_steps": sum(row["env_steps"] for row in rows) + (probe or {}).get("env_steps", 0),
         }
-        analyses = {
+        analyses: dict[str, Callable[[Played], Any]] = {
             "interval": parameter_interval,
             "budget_curve": curve,
-            "evidence": self.evidence,
+            "evidence": lambda played: self.evidence(played, opened),
         }
         if not (self.run / "summary.json").is_file():
             # The answer is on disk before anything that may take long.
@@ -366,20 +372,40 @@ class _Drive:
         for name, analysis in analyses.items():
             self.tell({"event": "analysis", "name": name})
             found[name] = analysis(played)
-        summary = with_analyses(summary, found)
+        summary = with_analyses({**summary, "doubts": [*summary["doubts"], *self.doubts]}, found)
         self.save(self.run / "constraint", played.c, chosen.i, summary["constraint"]["interval"])
         return self.finish(summary)
 
-    def evidence(self, played: Played) -> dict[str, int] | NotHere:
+    def evidence(self, played: Played, opened: Opened) -> dict[str, int] | NotHere:
         """Labels with their reasons into evidence.json; their counts."""
-        if isinstance(played.groups, NotHere) or played.cells is None:
-            assert isinstance(played.groups, NotHere)
+        if played.cells is None:
+            return self.sampled_evidence(played, opened)
+        if isinstance(played.groups, NotHere):
             return played.groups
         size = f"{prod(played.cells.shape)} cells, {len(played.groups)} groups of demonstrations"
         self.tell({"event": "analysis", "name": "evidence", "of": size})
         found = evidences.label(played.groups)
         self.tell({"event": "analysis", "name": "evidence", "of": "what to demonstrate next"})
         document = evidence_json.document(found, played.groups, played.c, played.cells)
+        write_json(self.run / "evidence.json", document)
+        return found.counts()
+
+    def sampled_evidence(self, played: Played, opened: Opened) -> dict[str, int] | NotHere:
+        """The same where cells are of continuous features."""
+        shown, records = self.shown, played.records
+        found = witnessed(
+            self.config, self.pieces.family, shown, records, opened.free or (), self.solves,
+            self.tell,
+        )  # fmt: skip
+        if isinstance(found, NotHere):
+            return found
+        self.doubts += found.doubts
+        starts = np.array([t.features[0] for d in shown.demos for _, t in d.labelled])
+        met = met_cells(found.grid, shown, records)
+        told = set(self.pieces.family.used) <= {f.name for f in found.over}
+        document = evidence_json.sampled_document(
+            found, played.c if told else None, found.index(starts), met
+        )
         write_json(self.run / "evidence.json", document)
         return found.counts()
 

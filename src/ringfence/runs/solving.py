@@ -25,9 +25,12 @@ from typing import Any
 
 import numpy as np
 import safetensors.numpy
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+from ringfence.analysis.evidence import Evidence
 from ringfence.analysis.evidence import document as evidence_json
+from ringfence.analysis.evidence.sampled import SampledEvidence
 from ringfence.constraints import constraint_files
 from ringfence.constraints.avoiding import Avoiding
 from ringfence.constraints.tightening import tightened
@@ -72,6 +75,8 @@ from ringfence.worlds.world import World
 START, STATES = "start.safetensors", "states.safetensors"
 #: The last number of the seed path of the episodes that are counted.
 COUNTED = 70
+#: The share of a covered task's episodes that may leave known cells, where policies are trained.
+COVERED = 0.05
 #: A task that is done with less than this probability can't be done.
 POSSIBLE = 1e-6
 #: What true violations are counted against: where the demonstrations are known, and where not.
@@ -105,8 +110,9 @@ def create(
         start="" if start is None else arrays_hash(start),
         states="" if states is None else arrays_hash({"states": states}),
     )
-    if problem.unknown == "avoid" and (evidence is None or world.cells is None):
-        why = "no evidence is beside it" if evidence is None else "the features are continuous"
+    labels = None if evidence is None else evidence_json.read(evidence)
+    if problem.unknown == "avoid" and known_cells(world, labels) is None:
+        why = "no evidence is beside it" if evidence is None else "this world has other cells"
         raise InvalidInput(
             "--unknown avoid keeps to cells that demonstrations showed to be allowed; of this "
             f"constraint none are known ({why}): use --unknown allow"
@@ -141,6 +147,18 @@ def create(
     out.parent.mkdir(parents=True, exist_ok=True)
     write_folder(out, files)
     write_folder(out / "constraint", saved)
+
+
+def known_cells(
+    world: World, evidence: Evidence | SampledEvidence | None
+) -> tuple[NDArray[np.bool_], Callable[[Array], NDArray[np.intp]]] | None:
+    """Which cells demonstrators were in, and the cell of features; None where nobody knows."""
+    if isinstance(evidence, SampledEvidence):
+        fits = [f.name for f in evidence.features] == [f.name for f in world.features]
+        return (evidence.allowed, evidence.index) if fits else None
+    if evidence is None or world.cells is None:
+        return None
+    return evidence.allowed, world.cells.index
 
 
 def require_policy(single: Single, start: Start | None) -> None:
@@ -209,7 +227,7 @@ class _Solve:
         self.on_record, self.records = on_record, list[dict[str, Any]]()
         self.solver, self.task = make_solver(single.solver), find_task(world, single.task)
         self.c = constraint_files.load(out / "constraint")
-        self.evidence = None
+        self.evidence: Evidence | SampledEvidence | None = None
         if (out / "evidence.json").is_file():
             self.evidence = evidence_json.read(out / "evidence.json")
 
@@ -243,9 +261,9 @@ class _Solve:
         c = tightened(self.c, p.clearance)
         if p.unknown == "allow":
             return c
-        assert self.evidence is not None
-        assert self.world.cells is not None
-        return Avoiding(c, self.evidence.allowed, self.world.cells.index)
+        known = known_cells(self.world, self.evidence)
+        assert known is not None  # see `create`
+        return Avoiding(c, *known)
 
     def solve(self, problem: Problem) -> tuple[Solution, dict[str, Any]]:
         """The solution, and what a training tells beside it."""
@@ -354,6 +372,7 @@ class _Solve:
             "reward_se": standard_error(rewards),
             "length": float(np.mean([len(t) for t in episodes])),
             **violations("", self.c, episodes, self.single.problem.delta),
+            **self.coverage(episodes),
         }
         if isinstance(truth, Inequality):
             shown = self.single.problem.true_limit
@@ -400,6 +419,23 @@ class _Solve:
             for s in at
             if not self.evidence.allowed[s]
         ]
+
+    def coverage(self, episodes: Sequence[Trajectory]) -> dict[str, Any]:
+        """Where nothing can plan over the cells: do the policy's episodes keep to known ones?"""
+        if not isinstance(self.evidence, SampledEvidence):
+            return {}
+        at = [self.evidence.index(t.features) for t in episodes]
+        left = sum(not self.evidence.allowed[cells].all() for cells in at)
+        every = np.unique(np.concatenate(at))
+        shape = self.evidence.grid.shape
+        return {
+            "covered": left <= COVERED * len(episodes),
+            "leaving_episodes": left,
+            "unknown_cells": [
+                [int(i) for i in np.unravel_index(cell, shape)]
+                for cell in every[~self.evidence.allowed[every]]
+            ],
+        }
 
     def store(self, solution: Solution, episodes: Sequence[Trajectory] | None) -> None:
         """The policy, some episodes for pictures, and the course of the training."""

@@ -1,4 +1,4 @@
-"""Evidence: what the demonstrations determine about each cell of a finite world.
+"""Evidence: what the demonstrations determine about each cell. On finite worlds:
 
 groups.py    demonstrations by task and start
 labels.py    allowed, proven, implicated, unknown: the definitions (read this first)
@@ -7,6 +7,13 @@ conflicts.py the smallest sets of cells that can't all be allowed
 moves.py     the dynamic programmes under them; stretches.py prunes their search
 relate.py    covered tasks, and a learned constraint against the labels
 suggest.py   which demonstration to ask for next
+
+On continuous worlds, over cells of the class's features:
+
+sampled.py   the same labels, and what they mean there (read this first)
+witnesses.py policies that beat the demonstrators, by bounds
+witnessed.py labels from them; narrowing.py drops cells from their conflicts
+ask.py       which demonstration to ask for next
 """
 
 from ringfence.analysis.evidence.groups import Group, exact_group, groups_of

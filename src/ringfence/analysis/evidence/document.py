@@ -4,6 +4,8 @@ and which demonstration to ask for next. No truth goes into it.
     {"schema", "evidence": the labels (evidence.result), "why": a sentence per cell,
      "sentences": what the labels rest on, "relation": the constraint against the labels,
      "next": [{"task", "start": [row, col], "score", "cells": [[row, col], ..]}, ..]}
+
+On continuous worlds without "why", and each of "next" is {"words", "score", "cells": numbers}.
 """
 
 from __future__ import annotations
@@ -17,8 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.analysis import evidence as evidences
-from ringfence.analysis.evidence import Evidence, Group, Relation, Suggestion
+from ringfence.analysis.evidence import Evidence, Group, Relation, Suggestion, ask, sampled
+from ringfence.analysis.evidence.sampled import SampledEvidence
 from ringfence.analysis.evidence.suggest import spread
+from ringfence.constraints.boxes import largest_boxes
+from ringfence.constraints.cell_grid import named_box
 from ringfence.errors import InvalidInput
 from ringfence.objects import Constraint
 from ringfence.worlds.world import Cells
@@ -26,6 +31,7 @@ from ringfence.worlds.world import Cells
 SCHEMA = 1
 SUGGESTIONS = 5
 MOST_GOALS = 100
+NAMED = 3  # boxes of cells
 
 
 def document(
@@ -78,11 +84,102 @@ def _cell(evidence: Evidence, state: int) -> list[int]:
     return [int(i) for i in np.unravel_index(state, evidence.shape)]
 
 
-def read(path: Path) -> Evidence:
+def sampled_document(
+    evidence: SampledEvidence,
+    c: Constraint | None,
+    starts: NDArray[np.intp],
+    met: NDArray[np.bool_],
+) -> dict[str, Any]:
+    """c: None where it is on more features than have cells, which then don't tell what it forbids;
+    starts: cells where demonstrations begin; met [S]: where demonstrators or learners were."""
+    nothing = np.zeros(len(evidence.labels), np.bool_)
+    forbidden = nothing if c is None else forbidden_cells(evidence, c)
+    found = ask.wishes(evidence, starts, met, forbidden, SUGGESTIONS)
+    return {
+        "schema": SCHEMA,
+        "evidence": evidence.to_json(),
+        "sentences": evidence.sentences(),
+        "relation": None if c is None else sampled_relation(evidence, forbidden, met),
+        "next": [
+            {
+                "words": f"from {evidence.name(w.start)} straight to {evidence.name(w.goal)}",
+                "score": len(w.cells),
+                "cells": list(w.cells),
+            }
+            for w in found
+        ],
+    }
+
+
+def forbidden_cells(evidence: SampledEvidence, c: Constraint) -> NDArray[np.bool_]:
+    """The cells [S] whose middle a constraint forbids."""
+    grid = evidence.grid
+    at = np.array(np.unravel_index(np.arange(len(evidence.labels)), grid.shape)).T
+    phi = np.zeros((len(at), len(evidence.features)))
+    phi[:, list(grid.columns)] = grid.low + grid.size * (at + 0.5)
+    return np.asarray(c.cost(phi) > 0)
+
+
+def sampled_relation(
+    evidence: SampledEvidence, forbidden: NDArray[np.bool_], met: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """A learned constraint against the labels: numbers of cells, and sentences."""
+    parts = {
+        "contradicted": (
+            forbidden & evidence.allowed,
+            "forbidden although a demonstrator was there",
+        ),
+        "confirmed": (forbidden & evidence.proven, "forbidden and proven to be"),
+        "implicated": (
+            forbidden & evidence.implicated,
+            "forbidden by the learner's choice among cells that can't all be allowed",
+        ),
+        "unknown": (
+            forbidden & evidence.unknown & met,
+            "that learners entered, forbidden by the learner's choice: no demonstration speaks for "
+            "or against",
+        ),
+        "missed": (
+            ~forbidden & evidence.proven,
+            "proven forbidden but not forbidden by the constraint",
+        ),
+    }
+    said = [
+        f"{int(mask.sum())} cells {words}: {boxes(evidence, mask)}."
+        for mask, words in parts.values()
+        if mask.any()
+    ]
+    beyond = int((forbidden & evidence.unknown & ~met).sum())
+    if beyond:
+        said.append(f"It forbids {beyond} more unknown cells, which nobody entered.")
+    unexplained = sum(
+        not forbidden[list(c.cells)].any() for c in evidence.conflicts if c.cells != c.border
+    )
+    if unexplained:
+        said.append(
+            f"{unexplained} known conflicts are unexplained: none of their cells is forbidden."
+        )
+    elif evidence.conflicts:
+        said.append(
+            "It explains every known conflict of unvisited cells: it forbids at least one of each."
+        )
+    counts = {name: int(mask.sum()) for name, (mask, _) in parts.items()}
+    return {**counts, "beyond": beyond, "unexplained": unexplained, "sentences": said}
+
+
+def boxes(evidence: SampledEvidence, mask: NDArray[np.bool_]) -> str:
+    """The largest boxes of some cells, in words."""
+    found = largest_boxes(mask.reshape(evidence.grid.shape), NAMED)
+    named = "; ".join(named_box(evidence.grid, evidence.over, *box) for box in found)
+    inside = sum(int(np.prod(np.subtract(end, first))) for first, end in found)
+    return named + (f"; and {int(mask.sum()) - inside} more" if mask.sum() > inside else "")
+
+
+def read(path: Path) -> Evidence | SampledEvidence:
     """The labels in a run's evidence.json."""
     try:
-        found = json.loads(path.read_bytes())
-        return evidences.from_json(found["evidence"])
+        found = json.loads(path.read_bytes())["evidence"]
+        return sampled.from_json(found) if "grid" in found else evidences.from_json(found)
     except (OSError, ValueError, KeyError, TypeError, InvalidInput) as problem:
         raise InvalidInput(
             f"{path}: can't be read ({problem}); 'ringfence resume {path.parent}' makes it again"

@@ -108,7 +108,7 @@ def walking(
         f"{len(paths)} Ants walking through the maze, seen from above",
         constraint_layer(cells, learned, c),
         None if cells.walls is None else outline(cells.walls, "truth"),
-        [_ant(path[:, ::-1] * CELL, longest) for path in paths],
+        [moving_dot(path[:, ::-1] * CELL, longest, RADIUS * CELL) for path in paths],
         id_=id_,
     )
 
@@ -333,7 +333,8 @@ def _targets(shape: Cell, facts: Mapping[Cell, Sequence[str]]) -> Markup:
     return tag("g", targets, id="cells", tabindex=0, role="group", aria_label="cells of the map")
 
 
-def _ant(path: Array, longest: int) -> Markup:
+def moving_dot(path: Array, longest: int, radius: float) -> Markup:
+    """A dot that walks along a path of points (x, y) [t, 2], again and again."""
     at = np.minimum(np.linspace(0, longest - 1, FRAMES).astype(int), len(path) - 1)
     x, y = path[at].T
 
@@ -348,4 +349,4 @@ def _ant(path: Array, longest: int) -> Markup:
 
     # Where nothing moves (a printed page) the dot stands at the path's end.
     end = {"cx": float(x[-1]), "cy": float(y[-1])}
-    return tag("circle", move("cx", x), move("cy", y), r=RADIUS * CELL, class_="ant", **end)
+    return tag("circle", move("cx", x), move("cy", y), r=radius, class_="ant", **end)

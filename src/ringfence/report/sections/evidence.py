@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from ringfence.objects import NotHere
 from ringfence.report.cell_labels import Labels
 from ringfence.report.draw.svg_cells import evidence_map
+from ringfence.report.draw.svg_labels import label_map, witness_map
 from ringfence.report.markup import Child, Markup, muted, tag, titled
 from ringfence.report.read import Run
+from ringfence.report.sampled_labels import SampledLabels
 from ringfence.report.text import plural, some
 
 TITLE = "What the demonstrations prove"
+WITNESSES = 4  # of the smallest conflicts, that are shown walking
 #: How the cells that the constraint forbids, or misses, stand to the labels.
 RELATIONS = {
     "contradicted": "A contradiction: it forbids {count} where an expert was: {names}.",
@@ -25,6 +28,8 @@ RELATIONS = {
 
 
 def section(run: Run) -> Markup | NotHere:
+    if run.sampled is not None:
+        return sampled_section(run, run.sampled)
     if run.labels is None or run.cells is None:
         return NotHere(run.reason("evidence"))
     intro = (
@@ -42,6 +47,60 @@ def section(run: Run) -> Markup | NotHere:
     figure = tag("figure", drawing, tag("figcaption", caption), class_="card")
     both = tag("div", figure, tag("div", words), class_="two")
     return titled(TITLE, muted(intro), both, name="evidence")
+
+
+def sampled_section(run: Run, labels: SampledLabels) -> Markup:
+    """Where cells are of continuous features: labels, and the witnesses behind them."""
+    evidence, counts = labels.evidence, labels.evidence.counts()
+    intro = (
+        "From the demonstrations, and from policies of the game that earn more than their makers "
+        "could, if these were near-optimal. No truth enters."
+    )
+    meaning = {
+        "allowed": "a demonstrator was there.",
+        "proven": "a policy that beats the demonstrators was here, and else only where they were.",
+        "implicated": "such a policy was here, and in other cells where no demonstrator was: not "
+        "all of them can be allowed.",
+        "unknown": "no demonstration speaks for or against it.",
+    }
+    key = [
+        child
+        for kind, words in meaning.items()
+        for child in (
+            tag("dt", " ", class_=f"swatch {kind}"),
+            tag("dd", tag("b", f"{counts[kind]} {kind}"), f": {words}"),
+        )
+    ]
+    caption = "Green: allowed; dark: proven; grey: implicated; blank: unknown. Violet: the selected"
+    figure = tag(
+        "figure",
+        label_map(run, evidence),
+        tag("figcaption", f"{caption} constraint."),
+        class_="card",
+    )
+    wishes = labels.wishes or ("None: no straight way leads through an unknown cell.",)
+    words = [
+        tag("dl", key, class_="key"),
+        _listed("The learned constraint against these labels", labels.relation),
+        _listed("What the labels rest on", evidence.sentences()),
+        _listed("Demonstrations worth asking for next", wishes),
+    ]
+    both = tag("div", figure, tag("div", words), class_="two")
+    shown = [
+        tag(
+            "figure",
+            witness_map(evidence, conflict, n),
+            tag("figcaption", _sentence(evidence.explain(conflict))),
+            class_="card",
+        )
+        for n, conflict in enumerate(evidence.conflicts[:WITNESSES])
+    ]
+    walks = [tag("h3", "Witnesses"), tag("div", shown, class_="two even")] if shown else []
+    return titled(TITLE, muted(intro), both, walks, name="evidence")
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _listed(title: str, sentences: Sequence[str]) -> list[Child]:

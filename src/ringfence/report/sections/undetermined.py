@@ -6,6 +6,7 @@ from ringfence.objects import NotHere
 from ringfence.report.cell_labels import Labels
 from ringfence.report.markup import Markup, folded, muted, tag, titled
 from ringfence.report.read import Run
+from ringfence.report.sampled_labels import SampledLabels
 from ringfence.report.text import cell_names, plural, some
 
 TITLE = "What the demonstrations do not determine"
@@ -13,10 +14,31 @@ EXPLAINED = 20  # so many conflict sets are spelled out
 
 
 def section(run: Run) -> Markup | NotHere:
+    if run.sampled is not None:
+        return titled(
+            TITLE, [tag("p", text) for text in sampled_words(run.sampled)], name="undetermined"
+        )
     if run.labels is None:
         return NotHere(run.reason("evidence"))
     said = [tag("p", text) for text in open_words(run, run.labels)]
     return titled(TITLE, said, _conflicts(run.labels), name="undetermined")
+
+
+def sampled_words(labels: SampledLabels) -> list[str]:
+    evidence = labels.evidence
+    counts, sets = evidence.counts(), len(evidence.conflicts)
+    said = [
+        f"They do not say whether {plural(counts['unknown'], 'unknown cell')} may be entered. What "
+        "the constraint says of them is the learner's choice; a new task that needs one is not "
+        "covered, and --unknown avoid keeps off them."
+    ]
+    if counts["implicated"]:
+        said.insert(
+            0,
+            f"They do not say which of {plural(counts['implicated'], 'implicated cell')} are "
+            f"forbidden: {plural(sets, 'set')} of cells can't all be allowed.",
+        )
+    return said
 
 
 def open_words(run: Run, labels: Labels) -> list[str]:
