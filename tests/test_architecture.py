@@ -27,10 +27,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "objects": {"errors"},
     "disk": {"errors"},
     "binomial": {"errors"},
+    "atmosphere": set(),
     "attempts": {"objects"},
     # the three that know objects, and not each other
-    "worlds": {"errors", "objects"},
-    "demos": {"errors", "objects", "disk", "attempts"},
+    "worlds": {"errors", "objects", "atmosphere"},
+    "demos": {"errors", "objects", "disk", "attempts", "atmosphere"},
     "constraints": {"errors", "objects"},
     # the two players, and the game that knows their forms, not their kinds
     "players": {"errors", "objects", "constraints"},
