@@ -443,6 +443,7 @@ def reproduce(options: Namespace) -> None:
         settings=tuple(options.set),
         workers=options.workers,
         out=options.out,
+        data=options.data,
         command=options.command_line,
         say=print,
     )

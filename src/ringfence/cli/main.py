@@ -109,9 +109,9 @@ def recorded_command(words: Sequence[str]) -> str:
     kept: list[str] = []
     rest = iter(words)
     for word in rest:
-        if word in ("--out", "--workers"):
+        if word in ("--out", "--workers", "--data"):
             next(rest, None)
-        elif not word.startswith(("--out=", "--workers=")):
+        elif not word.startswith(("--out=", "--workers=", "--data=")):
             kept.append(json.dumps(word) if " " in word else word)
     return " ".join(["ringfence", *kept])
 
@@ -355,6 +355,7 @@ def _reproduce_and_bench(sub: Any) -> None:
     one.add_argument("--seeds", type=int, help="how many (default: as the experiment says)")
     one.add_argument("--variant", action="append", default=[], help="only this one (repeatable)")
     one.add_argument("--only", action="append", default=[], help="only this part (repeatable)")
+    one.add_argument("--data", type=Path, help="flights: a table of positions (docs/flights.md)")
     _set(one)
     _workers(one)
     one.add_argument("--out", type=Path, help="folder for the results (default: results/NAME)")

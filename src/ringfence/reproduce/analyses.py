@@ -14,6 +14,7 @@ PLAYS = {
     "training": "solves:play",
     "chou": "baselines:play",
     "point": "without_planner:play",
+    "flights": "flights:play",
 }
 ROWS = {
     "iterates": "iterates:iterates",
@@ -40,6 +41,15 @@ ROWS = {
     "unseen_outcomes": "unseen:outcome_rows",
     "unseen_maps": "unseen:map_rows",
     "unseen_theory": "unseen:theory_rows",
+    "flight_rules": "flight_rows:rules",
+    "flight_sensitivity": "flight_rows:sensitivity",
+    "flight_budgets": "flight_rows:budgets",
+    "flight_sizes": "flight_rows:sizes",
+    "flight_evidence": "flight_rows:evidence",
+    "flight_games": "flight_rows:games",
+    "flight_crossed": "flight_rows:crossed",
+    "flight_breaches": "flight_rows:breaches",
+    "flight_cleaning": "flight_rows:cleaning",
 }
 FIGURES = {
     "curves": "pictures:curves",
@@ -53,6 +63,7 @@ FIGURES = {
     "maze_curves": "pictures:maze_curves",
     "point_panels": "pictures:point_panels",
     "unseen": "pictures:unseen",
+    "flights": "flight_pictures:flights",
 }
 
 

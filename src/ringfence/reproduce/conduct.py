@@ -37,13 +37,15 @@ def run(
     settings: Sequence[str] = (),
     workers: int = 1,
     out: Path | None = None,
+    data: Path | None = None,
     command: str = "",
     say: Say = print,
 ) -> Path:
     """Play what was not played yet, and write everything to `out`, which is returned.
 
     seeds: how many, instead of what the file says; variants: which, with * for any; only: these
-    parts of them; settings: "table.key=value", which make new variants of those that are played.
+    parts of them; settings: "table.key=value", which make new variants of those that are played;
+    data: a file that the experiment is about, where it is about one.
     """
     if workers < 1:
         raise InvalidInput(f"--workers must be at least 1, got {workers}")
@@ -52,7 +54,7 @@ def run(
     place = out or Path("results") / experiment.name
     for variant in chosen:
         refuse_other_results(variant, place / variant.name)
-    study = Study(experiment, tuple(chosen), place, say, workers, seeds)
+    study = Study(experiment, tuple(chosen), place, say, workers, seeds, data=data)
     command = command or f"ringfence reproduce {name_or_path}"
     for variant in chosen:
         for seed in range(variant.seeds):
