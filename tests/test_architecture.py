@@ -60,7 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "given": {"errors", "objects", "demos", "runs", "worlds"},
     "api": {
         *("errors", "objects", "disk", "constraints", "demos", "analysis.evidence", "deploy"),
-        *("runs", "worlds", "given", "report"),
+        *("analysis.sufficiency", "runs", "worlds", "given", "report"),
     },
     "bench": {
         *("errors", "objects", "constraints", "players", "solvers", "game", "worlds", "experts"),
@@ -69,11 +69,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reproduce": {
         *("errors", "objects", "disk", "binomial", "constraints", "demos", "players", "solvers"),
         *("game", "selection", "worlds", "analysis", "experts", "deploy", "runs", "report"),
-        "api",
+        *("api", "attempts"),
     },
     "cli": {
         *("errors", "objects", "disk", "compilation", "constraints", "demos", "deploy", "solvers"),
-        *("worlds", "runs", "report", "reproduce", "bench", "api", "given"),
+        *("worlds", "runs", "report", "reproduce", "bench", "api", "given", "analysis.sufficiency"),
     },
 }
 
@@ -100,6 +100,8 @@ TESTED_ELSEWHERE = {
     "runs/counting": "what is counted: tests/runs/test_solving.py counts",
     "report/draw/axes": "what figures are drawn on: tests/report/test_figures.py looks at them",
     "report/draw/canvas": "as axes",
+    "reproduce/flight_rows": "of what a study played: tests/reproduce/test_flight_study.py",
+    "reproduce/flight_pictures": "as flight_rows",
 }  # fmt: skip
 
 

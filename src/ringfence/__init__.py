@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         evaluate,
         learn,
         make_demonstrations,
+        plan,
         solve,
         transfer,
     )
@@ -54,6 +55,7 @@ _HOME = {
     "check": "api",
     "evaluate": "api",
     "learn": "api",
+    "plan": "api",
     "solve": "api",
     "transfer": "api",
     "Demonstrations": "objects",
@@ -143,6 +145,7 @@ __all__ = [
     "load_policy",
     "make_demonstrations",
     "maze",
+    "plan",
     "play",
     "read_map",
     "save",

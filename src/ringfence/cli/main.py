@@ -345,6 +345,13 @@ def _report_and_resume(sub: Any) -> None:
     resume.add_argument("--iterations", type=int, help="play on, to more than the game had")
     _workers(resume)
 
+    about = "how many more demonstrations are needed, and of which task"
+    plan = _command(sub, "plan", commands.plan, about, "plan runs/maze --spread 0.02")
+    plan.add_argument("run", type=Path, help="a finished run")
+    words = "of what is learned, relative: half-widths of intervals, or cells that change"
+    plan.add_argument("--spread", type=float, default=0.05, help=words)
+    plan.add_argument("--out", type=Path, help="JSON file for the result")
+
 
 def _reproduce_and_bench(sub: Any) -> None:
     about = "an experiment from nothing to tables and figures"

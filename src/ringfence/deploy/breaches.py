@@ -43,10 +43,6 @@ def breaches(
     for steps in np.split(over, np.flatnonzero(np.diff(over) > pause + 1) + 1):
         if len(steps) >= shortest:
             worst = int(steps[raw[steps].argmax()])
-            found.append(
-                Breach(
-                    int(steps[0]), int(steps[-1]), len(steps), worst, float(raw[worst]),
-                    features[worst],
-                )  # fmt: skip
-            )
+            span = (int(steps[0]), int(steps[-1]), len(steps), worst)
+            found.append(Breach(*span, float(raw[worst]), features[worst]))
     return found

@@ -14,7 +14,7 @@ PLAYS = {
     "training": "solves:play",
     "chou": "baselines:play",
     "point": "without_planner:play",
-    "flights": "flights:play",
+    "flights": "flight_study:play",
 }
 ROWS = {
     "iterates": "iterates:iterates",

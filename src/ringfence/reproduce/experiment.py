@@ -26,7 +26,7 @@
 
 `shown_like` takes tables and figures over from another experiment. Beside the tables of config.toml
 a variant has `demonstrations` (how they are made), `training` (a solve on its own), `transfer`
-(what is done with a game's policies) and `flights` (choices of reproduce/flights.py).
+(what is done with a game's policies) and `flights` (choices of reproduce/flight_study.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From recorded flights to the rule that they keep: "speed <= ? while altitude <= ?".
 
-    legs ──► wind, airspeeds ──► tasks: what aircraft can do ──► free learners ──► the player's answer
-                                        ──► without those who stand apart ──► the answer ──► calibrated
+    legs ──► wind, airspeeds ──► tasks: what aircraft can do ──► free learners ──► answer
+         ──► without those who stand apart ──► answer ──► calibrated: the rule
 
 The answer is that of the game's payoff player to learners without a constraint: the tightest limit
 under the widest condition that leaves demonstrators a budget. It is calibrated by what the same
@@ -24,8 +24,8 @@ from ringfence.analysis.saturation import standing_apart
 from ringfence.attempts import failed
 from ringfence.constraints.template import parse_template
 from ringfence.constraints.written import ConditionalForm, nothing_forbidden, parse_class
-from ringfence.demos.flights.passages import Band, Leg, Passage, passages, shared_wind
 from ringfence.demos.flights.airspeed import Wind
+from ringfence.demos.flights.passages import Band, Leg, Passage, passages, shared_wind
 from ringfence.errors import InvalidInput
 from ringfence.objects import (
     Array,
@@ -42,6 +42,7 @@ from ringfence.worlds.flights import (
     ARRIVAL,
     DEPARTURE,
     FEATURES,
+    GO_AROUND,
     Config,
     FlightTask,
     FlightWorld,
@@ -64,10 +65,12 @@ class Settings:
 
     half: of the aircraft that are looked at (None: all); bottom, top, height: of the band and its
     rows, ft; knots: of the wind, ft apart (0: no wind); reach: quantile of what flights do that
-    counts as what aircraft can do; width: of a learner's cells of speed, kt; budgets: of an episode,
+    counts as what aircraft can do; width: of a learner's cells of speed, kt; budgets: of a flight,
     of whose answers the median is taken; drop_apart: leave out who stands apart; error_kt: of a
-    measured speed, normal (0: as in the row in which flights are most alike); warmer: standard deviation of the air's
-    temperature around the standard, K; resamples: of the bootstrap; temperature: of the learners.
+    measured speed, normal (0: as in the row in which flights are most alike); warmer: standard
+    deviation of the air's temperature around the standard, K; resamples: of the bootstrap;
+    temperature: of the learners; spare_fast: flights that leave the band faster than learners may
+    are not taken for slow ones.
     """
 
     half: int | None = None
@@ -83,6 +86,7 @@ class Settings:
     warmer: float = 5.0
     resamples: int = 100
     temperature: float = 0.01
+    spare_fast: bool = False
 
     @property
     def band(self) -> Band:
@@ -121,9 +125,16 @@ class Shown:
         found: list[int] = []
         for name in self.names():
             mine = self.of_task(name)
-            slow = failed([self.trajectories[n] for n in mine])
+            slow = failed([self._timed(n) for n in mine])
             found += [n for n, is_slow in zip(mine, slow, strict=True) if is_slow]
         return frozenset(found)
+
+    def _timed(self, n: int) -> Trajectory:
+        """A flight with its time, and a go-around more where it left as no learner may."""
+        t = self.trajectories[n]
+        if self.settings.spare_fast or not self.world.left_too_fast(self.task_of[n], t):
+            return t
+        return replace(t, rewards=t.rewards - GO_AROUND / len(t))
 
     @cached_property
     def table(self) -> Array:
@@ -204,9 +215,9 @@ def demonstrations(
     tasks = []
     for name in shown.names(kinds):
         mine = [shown.trajectories[n] for n in shown.of_task(name) if n not in without]
-        held = mine[HELD_OUT - 1 :: HELD_OUT]
-        rest = [t for n, t in enumerate(mine) if n % HELD_OUT != HELD_OUT - 1]
-        tasks.append(TaskDemos(name, tuple(rest), tuple(held)))
+        held = set(range(HELD_OUT - 1, len(mine), HELD_OUT)) or {len(mine) - 1}
+        split = [tuple(t for n, t in enumerate(mine) if (n in held) == out) for out in (0, 1)]
+        tasks.append(TaskDemos(name, *split))
     return Demonstrations(tuple(tasks), FEATURES, {"world": "flights"})
 
 
@@ -309,9 +320,7 @@ def learn(shown: Shown, kinds: Sequence[str] = KINDS) -> Learned:
         calibrated(shown, names, learners, given, b, errors)
         for given, b in zip(answers, budgets, strict=True)
     ]
-    return Learned(
-        tuple(kinds), len(mine), slack, gone, errors, first, answers, np.array(rules)
-    )
+    return Learned(tuple(kinds), len(mine), slack, gone, errors, first, answers, np.array(rules))
 
 
 def calibrated(

@@ -31,7 +31,7 @@ def flights(study: Study, path: Path) -> None:
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     n, part = summary["flights"]["flights"], summary["parts"][0]
     ax.set_title(
-        f"{n} airliners around Paris: nobody told the learner of a speed limit\n"
+        f"{n} flights around Paris: nobody told the learner of a speed limit\n"
         f"it found {part['speed_kt']:.0f} kt up to {part['altitude_ft']:,.0f} ft; "
         f"the rule is {study.options['truth'][0]:.0f} kt below "
         f"{study.options['truth'][1]:,.0f} ft",
@@ -67,8 +67,8 @@ def _rule(ax: Any, part: dict[str, Any], truth: Any, density: dict[str, Any]) ->
                      alpha=0.15, lw=0)  # fmt: skip
     ax.fill_between([v, right], part["altitude_low"], part["altitude_high"],
                     color=COLOURS["learned"], alpha=0.15, lw=0)  # fmt: skip
-    ax.text((v + right) / 2 + 8, (floor + h) / 2, "nobody flies here\nwho could", ha="center",
-            va="center", color=COLOURS["learned"], fontsize=11)  # fmt: skip
+    ax.text((v + right) / 2 + 8, (floor + h) / 2, "aircraft could fly here;\nhardly anybody does",
+            ha="center", va="center", color=COLOURS["learned"], fontsize=11)  # fmt: skip
     ax.legend(loc="upper left", fontsize=9, framealpha=0.95)
 
 

@@ -135,7 +135,7 @@ def _forbidden(study: Study, found: dict[str, Any], altitude: float, speed: floa
     """Is all of the cell at this middle in the region that the rule forbids?"""
     limit, until = _truth(study)
     top, slowest = altitude + found["height"] / 2, speed - found["width"] / 2
-    return top <= until and slowest >= limit
+    return bool(top <= until and slowest >= limit)
 
 
 def games(study: Study) -> Found:

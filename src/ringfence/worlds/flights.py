@@ -83,12 +83,13 @@ class Config:
     def speeds(self) -> Array:
         """The middle of each cell, kt [V]."""
         count = round((self.fastest - self.slowest) / self.width)
-        return self.slowest + self.width * (np.arange(count) + 0.5)
+        return np.asarray(self.slowest + self.width * (np.arange(count) + 0.5), np.float64)
 
     @property
     def altitudes(self) -> Array:
         """The middle of each row, ft [rows + 2]; the first and last are the gates."""
-        return self.bottom + self.height * (np.arange(-1, self.rows + 1) + 0.5)
+        rows = np.arange(-1, self.rows + 1, dtype=np.float64)
+        return self.bottom + self.height * (rows + 0.5)
 
     def cell(self, speed: Any) -> NDArray[np.intp]:
         at = np.floor((np.asarray(speed) - self.slowest) / self.width)
@@ -171,9 +172,9 @@ class FlightWorld:
     def trajectory(self, name: str, rows: NDArray[np.intp], speed: Array) -> Trajectory:
         """A flight that passed these rows of the band at these speeds [n], lowest first.
 
-        Its features are the speeds as they were, its states and rewards those of their cells, its
-        actions the nearest that the world has. Only one that enters at the band's edge has passed
-        the gate.
+        Its features are the speeds as they were, its states those of their cells, its rewards the
+        minutes there, its actions the nearest that the world has. Only one that enters at the
+        band's edge has passed the gate.
         """
         task = next(t for t in self.settings.tasks if t.name == name)
         order = slice(None) if task.kind == DEPARTURE else slice(None, None, -1)
@@ -188,10 +189,14 @@ class FlightWorld:
         return Trajectory(
             np.append(states, states[-1])[:, None].astype(np.float64),
             np.clip(changes, 0, self._changes - 1)[:, None].astype(np.float64),
-            self._by_name[name].mdp.reward[states, 0],
+            np.where(states // V == gate, 0.0, -self.minutes(task, self.points[states])),
             features,
             terminated=True,
         )
+
+    def left_too_fast(self, name: str, t: Trajectory) -> bool:
+        """Would the task's learners have to go around after a flight like that?"""
+        return bool(self._by_name[name].mdp.reward[int(t.observations[-1, 0]), 0] <= -GO_AROUND)
 
     @cached_property
     def _by_name(self) -> Mapping[str, FiniteTask]:
@@ -250,7 +255,9 @@ class FlightWorld:
 # The same with real numbers ----------------------------------------------------------------------
 
 
-def fastest(config: Config, task: FlightTask, limit: float = np.inf, until: float = np.inf) -> Array:
+def fastest(
+    config: Config, task: FlightTask, limit: float = np.inf, until: float = np.inf
+) -> Array:
     """The best that a flight can do, exactly: its speed in each row, kt [rows], lowest first, that
     keeps "speed <= limit while altitude <= until".
 

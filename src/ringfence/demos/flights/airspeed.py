@@ -18,7 +18,7 @@ from ringfence.atmosphere import calibrated
 from ringfence.objects import Array
 
 LAYER = 1000.0  # ft
-#: Of the reweighted least squares: how often, and the deviation (kt) below which all weigh the same.
+#: Of the reweighted least squares: how often, and the deviation, kt, below which all weigh alike.
 ROUNDS, SMALL = 12, 2.0
 
 
@@ -60,7 +60,8 @@ def wind_of(
         fitted = np.linalg.solve(normal, design.T @ (weight * groundspeed))
         weight = 1 / np.maximum(np.abs(groundspeed - design @ fitted), SMALL)
     k = len(knots)
-    return Wind(knots, fitted[-2 * k : -k], fitted[-k:])
+    found = fitted.astype(np.float64)
+    return Wind(knots, found[-2 * k : -k], found[-k:])
 
 
 def calibrated_airspeed(

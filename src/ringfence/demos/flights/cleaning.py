@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ringfence.demos.flights.tables import Table
+from ringfence.demos.flights.positions import Table
 from ringfence.objects import Array
 
 #: A row is a spike that is so far from the median of the rows around it: ft, kt; rows on each side.

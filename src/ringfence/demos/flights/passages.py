@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ class Band:
     @property
     def middles(self) -> Array:
         """The altitude in the middle of each row [rows], ft."""
-        return self.bottom + self.height * (np.arange(self.rows) + 0.5)
+        return np.asarray(self.bottom + self.height * (np.arange(self.rows) + 0.5), np.float64)
 
     def row_of(self, altitude: Array) -> NDArray[np.intp]:
         row = np.floor((altitude - self.bottom) / self.height)
@@ -92,7 +93,7 @@ def _legs(flight: Flight, band: Band) -> list[Leg]:
     outside = np.flatnonzero(side)
     if not len(outside):
         return []
-    ends = [(int(a), int(b)) for a, b in zip(outside[:-1], outside[1:], strict=True)]
+    ends = [(int(a), int(b)) for a, b in pairwise(outside)]
     found = [_leg(flight, band, a + 1, b, int(side[a])) for a, b in ends if side[a] != side[b]]
     first, last = int(outside[0]), int(outside[-1])
     found.append(_leg(flight, band, 0, first, -int(side[first])))

@@ -45,6 +45,18 @@ OTHER_UNITS = {
     "altitude": {"m": 0.3048},
     "groundspeed": {"km/h": 1.852, "m/s": 0.514444, "mph": 1.150779},
 }
+#: What others call our columns.
+ALSO_CALLED = {
+    "timestamp": ("time", "ts"),
+    "altitude": ("baroaltitude", "geoaltitude", "alt_baro", "alt"),
+    "groundspeed": ("velocity", "gs", "speed"),
+    "track": ("heading", "trk"),
+    "vertical_rate": ("vertrate", "vs", "roc", "baro_rate"),
+    "latitude": ("lat",),
+    "longitude": ("lon", "long", "lng"),
+    "icao24": ("hex", "icao"),
+    "callsign": ("flight", "ident"),
+}
 OURS = {"altitude": "ft", "groundspeed": "kt"}
 #: Of one aircraft between two rows that are compared, s.
 APART = (5.0, 60.0)
@@ -144,7 +156,9 @@ def _csv(content: str) -> Mapping[str, Sequence[Any]]:
     cut = next((n for n, row in enumerate(rows) if len(row) != len(head)), None)
     if cut is not None:
         raise ValueError(f"row {cut + 1} has {len(rows[cut])} of {len(head)} columns")
-    return dict(zip(head, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(head, ())
+    return (
+        dict(zip(head, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(head, ())
+    )
 
 
 def _parquet(path: Path) -> Mapping[str, Sequence[Any]]:
@@ -165,21 +179,28 @@ def columns(path: Path, found: Mapping[str, Sequence[Any]]) -> Table:
     needed = ("timestamp", *NAMES, *NUMBERS)
     for name in needed:
         if name not in found:
-            near = get_close_matches(name, found, 1, 0.4)
+            others = [n for n in found if n not in needed]
+            near = [n for n in others if n in ALSO_CALLED.get(name, ())]
+            near = near or get_close_matches(name, others, 1)
             guess = f"; is it {near[0]!r}? Rename it" if near else "; add it"
             have = ", ".join(found) or "none"
             raise InvalidInput(f"{path}: no column {name!r} (columns: {have}){guess}")
     if not len(found["timestamp"]):
         raise InvalidInput(f"{path}: no rows")
     ground = found.get("onground")
-    return Table(
-        np.array([_time(path, value) for value in found["timestamp"]]),
-        *(np.array(["" if v is None else str(v).strip() for v in found[n]]) for n in NAMES),
-        *(_numbers(path, name, found[name]) for name in NUMBERS),
-        onground=np.array([str(v).lower() in ("true", "1") for v in ground])
-        if ground is not None
-        else np.zeros(len(found["timestamp"]), np.bool_),
-    )
+    grounded = [False] * len(found["timestamp"]) if ground is None else map(_yes, ground)
+    made: dict[str, Any] = {
+        "timestamp": np.array([_time(path, value) for value in found["timestamp"]]),
+        "onground": np.array(list(grounded)),
+    }
+    for name in NAMES:
+        made[name] = np.array(["" if v is None else str(v).strip() for v in found[name]])
+    made |= {name: _numbers(path, name, found[name]) for name in NUMBERS}
+    return Table(**made)
+
+
+def _yes(value: Any) -> bool:
+    return str(value).lower() in ("true", "1")
 
 
 def _numbers(path: Path, name: str, values: Sequence[Any]) -> Array:
@@ -270,4 +291,4 @@ def _distance(a: Table, b: Table) -> Array:
     mean = np.radians((a.latitude + b.latitude) / 2)
     north = np.radians(b.latitude - a.latitude)
     east = np.radians(b.longitude - a.longitude) * np.cos(mean)
-    return EARTH_NM * np.hypot(north, east)
+    return np.asarray(EARTH_NM * np.hypot(north, east))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import repeat
@@ -21,12 +21,12 @@ import numpy as np
 from ringfence import api
 from ringfence.analysis import evidence as evidences
 from ringfence.analysis.evidence.groups import group_paths
-from ringfence.demos.flights import cleaning, tables
+from ringfence.demos.flights import cleaning, positions
 from ringfence.demos.flights.airspeed import calibrated_airspeed
 from ringfence.demos.flights.cleaning import Flight
 from ringfence.demos.flights.passages import Leg, legs, passages, shared_wind
 from ringfence.deploy.breaches import breaches
-from ringfence.objects import Array, J
+from ringfence.objects import Array, J, Trajectory, behaviour_of
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.flight_games import (
     ALTITUDE,
@@ -80,7 +80,7 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
     given = variant.get("flights")
     own = {name: given.pop(name) for name in list(given) if name in Plan.__dataclass_fields__}
     settings, plan = build("flights", given, Settings), build("flights", own, Plan)
-    table = tables.read(study.data)
+    table = positions.read(study.data)
     everybody, dropped = cleaning.clean(table)
     chosen = everybody if settings.half is None else cleaning.of_half(everybody, settings.half)
     shown = show(legs(chosen, settings.band), settings)
@@ -243,23 +243,22 @@ def otherwise(
 def curve(
     shown: Shown, learned: Learned, sizes: Sequence[int], draws: int, seed: int
 ) -> list[dict[str, Any]]:
-    """The rule from few flights, drawn without repetition from those that are there; the wind and
-    the method's bias are as all of them show it."""
+    """The rule from few flights, drawn with repetition from those that are there; the wind and the
+    method's bias are as all of them show it."""
     names, gone = shown.names(), learned.slack | learned.apart
     kept = [n for n in range(len(shown.legs)) if n not in gone]
     learners = dict(zip(names, free_learners(shown, names), strict=True))
     rows = []
     for size in sizes:
-        if size > len(kept):
-            continue
         rules = []
         for draw in range(draws):
             rng = np.random.default_rng([seed, DRAWS, size, draw])
-            some = set(rng.choice(kept, size, replace=False).tolist())
-            there = [n for n in names if some & set(shown.of_task(n))]
-            rest = frozenset(range(len(shown.legs))) - some
-            experts = experts_of(shown, there, rest)
-            rules.append(rule_of(learned, experts, [learners[n] for n in there], shown.settings))
+            by_task: dict[str, list[Trajectory]] = {}
+            for n in rng.choice(kept, size):
+                by_task.setdefault(shown.task_of[n], []).append(shown.trajectories[n])
+            experts = [behaviour_of(some) for some in by_task.values()]
+            answering = [learners[name] for name in by_task]
+            rules.append(rule_of(learned, experts, answering, shown.settings))
         rows.append({"flights": size, "draws": draws, "rules": np.array(rules).tolist()})
     return rows
 
@@ -318,7 +317,9 @@ def evidence(
     flights visited may be lost by all (suboptimality).
     """
     sizes = {name: given[name] for name in ("height", "width")}
-    shown = show(legs(chosen, settings.band), replace(settings, **sizes))
+    shown = show(
+        legs(chosen, settings.band), build("flights", {**asdict(settings), **sizes}, Settings)
+    )
     gone, min_paths = learned.slack | learned.apart, int(given["min_paths"])
     path = shown.world.cells.path
     assert path is not None
@@ -388,7 +389,7 @@ def watch(
     wind = shared_wind(some, settings.band)
     c = form().constraint(learned.rule)
     tolerance = float(np.quantile(learned.errors, ERRORS_QUANTILE))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for leg in some:
         h, ground, track = (leg.column(name) for name in ("altitude", "groundspeed", "track"))
         features = np.stack([h, calibrated_airspeed(wind, h, ground, track)], axis=1)
@@ -412,7 +413,7 @@ def watch(
                 f"  {leg.flight.name}, {leg.kind}, {rows[-1]['utc']}: {breach.features[1]:.0f} kt "
                 f"at {breach.features[0]:,.0f} ft, {breach.excess:.0f} kt over, {breach.steps} s"
             )
-    rows.sort(key=lambda row: -row["excess_kt"])
+    rows.sort(key=lambda row: row["excess_kt"], reverse=True)
     return {
         "flights": len(some), "breaking": len({row["flight"] for row in rows}),
         "tolerance_kt": tolerance, "rule": learned.rule.tolist(), "breaches": rows,
