@@ -80,6 +80,7 @@ def test_a_table_has_a_spread_too_and_the_run_stays_as_it_was(tmp_path: Path) ->
     found = ringfence.plan(run, 0.3)
     assert {p: p.read_bytes() for p in sorted(run.rglob("*")) if p.is_file()} == before
     assert found["measure"] == "share of forbidden cells"
+    assert found["curve"][0]["spread"] > found["curve"][-1]["spread"] > 0
     assert len(found["tasks"]) == len(learned.summary["tasks"])
     assert found["theory"]["class_size_log2"] == 100
     assert main(["plan", str(run), "--spread", "0.3", "--out", str(tmp_path / "plan.json")]) == 0

@@ -15,6 +15,7 @@ worlds, and is mostly far above what there is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,11 +90,17 @@ def fit_of(played: Played) -> Fit | None:
         learners = [begun.first, *learners]
     if not learners:
         return None
-    form = played.family.form
+    form, table = played.family.form, played.family.convex
+    own = getattr(player, "F_c", None)
+    # A restricted class is zero where demonstrators were: where these were, not all of them.
+    restricted = isinstance(own, TableClass) and own.zero is not None
 
     def fit(experts: Sequence[Behaviour]) -> Array:
+        asked: Any = player
+        if restricted and table is not None:
+            asked = replace(asked, F_c=table.restricted(experts))
         try:
-            c = player.update(experts, learners)
+            c = asked.update(experts, learners)
         except InvalidInput:  # payoff: these few are in no constraint's budget
             return np.full(1 if form is None else len(form.names), np.nan)
         if form is None:

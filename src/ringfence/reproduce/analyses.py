@@ -15,6 +15,7 @@ PLAYS = {
     "chou": "baselines:play",
     "point": "without_planner:play",
     "flights": "flight_study:play",
+    "levels": "cruise_levels:play",
 }
 ROWS = {
     "iterates": "iterates:iterates",
@@ -50,6 +51,7 @@ ROWS = {
     "flight_crossed": "flight_rows:crossed",
     "flight_breaches": "flight_rows:breaches",
     "flight_cleaning": "flight_rows:cleaning",
+    "cruise_levels": "cruise_levels:levels",
 }
 FIGURES = {
     "curves": "pictures:curves",

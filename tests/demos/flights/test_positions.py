@@ -22,7 +22,7 @@ def test_json_csv_gz_and_the_wheel_are_one_table(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(content)
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(content))
     with zipfile.ZipFile(tmp_path / "traffic-2.13-py3-none-any.whl", "w") as wheel:
-        wheel.writestr(positions.IN_WHEEL, gzip.compress(content))
+        wheel.writestr(positions.IN_WHEEL.format(positions.PARIS), gzip.compress(content))
     write_csv(tmp_path / "a.csv", ROWS)
     found = [positions.read(path) for path in sorted(tmp_path.iterdir())]
     assert len(found) == 4

@@ -37,7 +37,10 @@ from ringfence.objects import Array
 
 NUMBERS = ("altitude", "groundspeed", "track", "vertical_rate", "latitude", "longitude")
 NAMES = ("icao24", "callsign")
-IN_WHEEL = "traffic/data/samples/collections/quickstart.json.gz"
+#: In the wheel: climbs and descents around Paris, 2021-10-07; and who flew over Switzerland,
+#: 2018-08-01.
+PARIS, SWITZERLAND = "quickstart", "switzerland"
+IN_WHEEL = "traffic/data/samples/collections/{}.json.gz"
 #: Rows that agree within this factor are in the unit that they are compared in.
 SAME_UNIT = 1.15
 #: Other units in which tables come, as a factor of ours.
@@ -87,22 +90,22 @@ class Table:
         return Table(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
-def read(place: str | Path | None) -> Table:
-    """The table in a file; without one, that of an installed `traffic`."""
-    path = installed() if place is None else Path(place)
+def read(place: str | Path | None, sample: str = PARIS) -> Table:
+    """The table in a file; without one, that of an installed `traffic`. sample: of its wheel."""
+    path = installed(sample) if place is None else Path(place)
     try:
-        table = columns(path, rows_of(path))
+        table = columns(path, rows_of(path, sample))
     except FileNotFoundError:
         raise InvalidInput(f"{path}: no such file") from None
     require_units(path, table)
     return table
 
 
-def installed() -> Path:
+def installed(sample: str) -> Path:
     """The table of the package `traffic`, found without importing it."""
     found = find_spec("traffic")
     for folder in (found.submodule_search_locations or ()) if found else ():
-        if (path := Path(folder).parent / IN_WHEEL).is_file():
+        if (path := Path(folder).parent / IN_WHEEL.format(sample)).is_file():
             return path
     raise InvalidInput(
         "no flights: 'pip download --no-deps traffic==2.13' and give the wheel with --data, or a "
@@ -113,13 +116,13 @@ def installed() -> Path:
 # Files -------------------------------------------------------------------------------------------
 
 
-def rows_of(path: Path) -> Mapping[str, Sequence[Any]]:
+def rows_of(path: Path, sample: str) -> Mapping[str, Sequence[Any]]:
     """Column name -> values, as the file has them."""
     name = path.name.removesuffix(".gz")
     try:
         if name.endswith(".whl"):
             with zipfile.ZipFile(path) as wheel:
-                return _json(gzip.decompress(wheel.read(IN_WHEEL)))
+                return _json(gzip.decompress(wheel.read(IN_WHEEL.format(sample))))
         if name.endswith(".parquet"):
             return _parquet(path)
         content = path.read_bytes()
