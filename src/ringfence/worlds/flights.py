@@ -38,9 +38,9 @@ GO_AROUND = 10.0
 
 @dataclass(frozen=True)
 class FlightTask:
-    """kind: departure or arrival; miles: nm through the air in a row; gain, loss: the most that
-    speed changes from one row to the next, kt; fastest: kt; entry, leaves: the lowest and highest
-    speed, kt, in the first and the last row."""
+    """name: in reports and demonstrations; kind: up or down; miles: nm through the air in a row;
+    gain, loss: the most that speed rises or falls from one row to the next, kt; fastest: the
+    highest speed, kt; entry: the lowest and highest in the first row; leaves: in the last one."""
 
     name: str
     kind: Literal["departure", "arrival"]
@@ -56,8 +56,8 @@ class FlightTask:
 class Config:
     """Climbs and descents through a band of altitudes.
 
-    tasks: what aircraft can do in each; bottom, top, height: of the band and of a row of it, ft;
-    slowest, fastest, width: of all speeds and of a cell of them, kt.
+    tasks: what aircraft can do in each; bottom, top: of the band, ft; height: of a row of it, ft;
+    slowest, fastest: of all speeds, kt; width: of a cell of them, kt.
     """
 
     kind: Literal["flights"] = "flights"

@@ -121,5 +121,5 @@ def test_empty_cut_and_wrong_files_are_refused(tmp_path: Path) -> None:
 
 def test_without_a_file_the_way_to_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(positions, "find_spec", lambda name: None)
-    with pytest.raises(InvalidInput, match=r"pip download --no-deps traffic==2\.13"):
+    with pytest.raises(InvalidInput, match=r"give --data with the wheel of traffic 2\.13"):
         positions.read(None)

@@ -108,8 +108,8 @@ def installed(sample: str) -> Path:
         if (path := Path(folder).parent / IN_WHEEL.format(sample)).is_file():
             return path
     raise InvalidInput(
-        "no flights: 'pip download --no-deps traffic==2.13' and give the wheel with --data, or a "
-        "table of your own (docs/flights.md)"
+        "no flights: give --data with the wheel of traffic 2.13 or a table of your own "
+        "(docs/flights.md says how to get it), or install traffic"
     )
 
 
