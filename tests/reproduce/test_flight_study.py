@@ -96,6 +96,7 @@ def test_the_summary_has_what_the_page_is_made_of(place: Path) -> None:
     assert [row["flights"] for row in summary["curve"]] == [5]
     assert len(summary["curve"][0]["rules"]) == 3
     assert summary["games"][0]["constraint"].startswith("speed <= ")
+    assert " kt while altitude <= " in summary["games"][0]["constraint"]
     assert sum(summary["evidence"]["counts"].values()) == 10 * 10
     assert sum(map(sum, summary["density"]["departure"])) > 0
     assert {row["learned_on"] for row in summary["crossed"]} == {"departures", "arrivals"}

@@ -366,7 +366,7 @@ def game(shown: Shown, learned: Learned, text: str) -> dict[str, Any]:
     summary = found.summary
     return {
         "class": text,
-        "constraint": None if found.constraint is None else found.constraint.describe(),
+        "constraint": summary["constraint"]["description"],
         "selected": summary["selected"],
         "selection": summary["selection"],
         "learner_reward": [row["learner_reward_mean"] for row in summary["iterations"]],
