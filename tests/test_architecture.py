@@ -27,10 +27,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "objects": {"errors"},
     "disk": {"errors"},
     "binomial": {"errors"},
+    "atmosphere": set(),
     "attempts": {"objects"},
     # the three that know objects, and not each other
-    "worlds": {"errors", "objects"},
-    "demos": {"errors", "objects", "disk", "attempts"},
+    "worlds": {"errors", "objects", "atmosphere"},
+    "demos": {"errors", "objects", "disk", "attempts", "atmosphere"},
     "constraints": {"errors", "objects"},
     # the two players, and the game that knows their forms, not their kinds
     "players": {"errors", "objects", "constraints"},
@@ -59,7 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "given": {"errors", "objects", "demos", "runs", "worlds"},
     "api": {
         *("errors", "objects", "disk", "constraints", "demos", "analysis.evidence", "deploy"),
-        *("runs", "worlds", "given", "report"),
+        *("analysis.sufficiency", "runs", "worlds", "given", "report"),
     },
     "bench": {
         *("errors", "objects", "constraints", "players", "solvers", "game", "worlds", "experts"),
@@ -68,11 +69,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reproduce": {
         *("errors", "objects", "disk", "binomial", "constraints", "demos", "players", "solvers"),
         *("game", "selection", "worlds", "analysis", "experts", "deploy", "runs", "report"),
-        "api",
+        *("api", "attempts"),
     },
     "cli": {
         *("errors", "objects", "disk", "compilation", "constraints", "demos", "deploy", "solvers"),
-        *("worlds", "runs", "report", "reproduce", "bench", "api", "given"),
+        *("worlds", "runs", "report", "reproduce", "bench", "api", "given", "analysis.sufficiency"),
     },
 }
 
@@ -99,6 +100,8 @@ TESTED_ELSEWHERE = {
     "runs/counting": "what is counted: tests/runs/test_solving.py counts",
     "report/draw/axes": "what figures are drawn on: tests/report/test_figures.py looks at them",
     "report/draw/canvas": "as axes",
+    "reproduce/flight_rows": "of what a study played: tests/reproduce/test_flight_study.py",
+    "reproduce/flight_pictures": "as flight_rows",
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # for type checkers and editors
     from ringfence.api import evaluate as evaluate
     from ringfence.api import learn as learn
     from ringfence.api import make_demonstrations as make_demonstrations
+    from ringfence.api import plan as plan
     from ringfence.api import solve as solve
     from ringfence.api import transfer as transfer
     from ringfence.constraints.classes import LinearClass as LinearClass
@@ -60,7 +61,7 @@ if TYPE_CHECKING:  # for type checkers and editors
 
 #: Where each name is at home.
 _MODULES = {
-    "api": "check evaluate learn Learned make_demonstrations solve Solved transfer",
+    "api": "check evaluate learn Learned make_demonstrations plan solve Solved transfer",
     "constraints.classes": "LinearClass TableClass",
     "constraints.linear": "LinearConstraint",
     "constraints.mlp": "MLPConstraint",

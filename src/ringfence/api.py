@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ringfence.analysis import sufficiency
 from ringfence.analysis.evidence import Evidence
 from ringfence.analysis.evidence import document as evidence_json
 from ringfence.analysis.evidence.sampled import SampledEvidence
@@ -275,6 +276,18 @@ def read_learned(
         world,
         temporary,
     )
+
+
+def plan(learned: Learned | str | Path, wanted: float = 0.05) -> Document:
+    """How many demonstrations are enough for a spread of `wanted`, and of which task more help
+    most; beside it how many tasks the paper's lemma asks for."""
+    run, world = (
+        (learned.folder, learned.world) if isinstance(learned, Learned) else (learned, None)
+    )
+    found = sufficiency.sufficiency(driver.replay(Path(run), world), wanted)
+    if isinstance(found, NotHere):
+        raise InvalidInput(f"{run}: {found.reason}")
+    return found
 
 
 # Single problems ---------------------------------------------------------------------------------

@@ -9,7 +9,9 @@ import pytest
 from ringfence.errors import InvalidInput
 from ringfence.reproduce import experiment
 from ringfence.reproduce.experiment import CONFIG, chosen, differences, read
-from ringfence.runs.config import configure, tagged
+from ringfence.reproduce.flight_games import Settings
+from ringfence.reproduce.flight_study import Plan
+from ringfence.runs.config import build, configure, tagged
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,14 +24,20 @@ def test_every_variant_of_a_built_in_experiment_can_be_played(name: str) -> None
         if "training" in variant.settings:
             tagged(name, "world", variant.get("world"))
             tagged(name, "solver", variant.get("solver"))
-        else:
+        elif found.file.kind == "flights":
+            given = variant.get("flights")
+            own = {k: v for k, v in given.items() if k in Plan.__dataclass_fields__}
+            build(name, own, Plan)
+            build(name, {k: v for k, v in given.items() if k not in own}, Settings)
+        elif found.file.kind != "levels":  # whose flights are all there is to choose
             configure(tables, f"{name}/{variant.name}")
 
 
 def test_all_of_todays_experiments_are_there() -> None:
     assert experiment.names() == [
-        "ablation", "baselines", "cheetah", "experts", "grid", "limits", "maze", "noisy",
-        "point-maze", "position", "resets", "selection", "unseen", "velocity", "verdicts",
+        "ablation", "baselines", "cheetah", "experts", "flights", "grid", "levels", "limits",
+        "maze", "noisy", "point-maze", "position", "resets", "selection", "unseen", "velocity",
+        "verdicts",
     ]  # fmt: skip
 
 

@@ -436,6 +436,17 @@ def report(options: Namespace) -> None:
     print(f"page: {page.write_many(options.runs, options.out)}")
 
 
+def plan(options: Namespace) -> None:
+    from ringfence import api
+    from ringfence.analysis.sufficiency import in_words
+    from ringfence.disk import write_json
+
+    found = api.plan(options.run, options.spread)
+    print("\n".join(in_words(found)))
+    if options.out is not None:
+        write_json(options.out, found)
+
+
 def reproduce(options: Namespace) -> None:
     from ringfence import reproduce as experiments
     from ringfence.runs.backend import require_workers
@@ -455,6 +466,7 @@ def reproduce(options: Namespace) -> None:
         settings=tuple(options.set),
         workers=options.workers,
         out=options.out,
+        data=options.data,
         command=options.command_line,
         say=print,
     )

@@ -109,9 +109,9 @@ def recorded_command(words: Sequence[str]) -> str:
     kept: list[str] = []
     rest = iter(words)
     for word in rest:
-        if word in ("--out", "--workers"):
+        if word in ("--out", "--workers", "--data"):
             next(rest, None)
-        elif not word.startswith(("--out=", "--workers=")):
+        elif not word.startswith(("--out=", "--workers=", "--data=")):
             kept.append(json.dumps(word) if " " in word else word)
     return " ".join(["ringfence", *kept])
 
@@ -344,6 +344,13 @@ def _report_and_resume(sub: Any) -> None:
     resume.add_argument("--iterations", type=int, help="play on, to more than the game had")
     _workers(resume)
 
+    about = "how many more demonstrations are needed, and of which task"
+    plan = _command(sub, "plan", commands.plan, about, "plan runs/maze --spread 0.02")
+    plan.add_argument("run", type=Path, help="a finished run")
+    words = "of what is learned, relative: half-widths of intervals, or cells that change"
+    plan.add_argument("--spread", type=float, default=0.05, help=words)
+    plan.add_argument("--out", type=Path, help="JSON file for the result")
+
 
 def _reproduce_and_bench(sub: Any) -> None:
     about = "an experiment from nothing to tables and figures"
@@ -356,6 +363,7 @@ def _reproduce_and_bench(sub: Any) -> None:
     one.add_argument("--seed", type=int, action="append", default=[], help=words)
     one.add_argument("--variant", action="append", default=[], help="only this one (repeatable)")
     one.add_argument("--only", action="append", default=[], help="only this part (repeatable)")
+    one.add_argument("--data", type=Path, help="flights: a table of positions (docs/flights.md)")
     _set(one)
     _workers(one)
     one.add_argument("--out", type=Path, help="folder for the results (default: results/NAME)")

@@ -15,6 +15,8 @@ PLAYS = {
     "chou": "baselines:play",
     "point": "without_planner:play",
     "limit": "kept_limits:play",
+    "flights": "flight_study:play",
+    "levels": "cruise_levels:play",
 }
 ROWS = {
     "iterates": "iterates:iterates",
@@ -44,6 +46,16 @@ ROWS = {
     "unseen_theory": "unseen:theory_rows",
     "saturation_kinds": "verdicts:saturation_kinds",
     "interval_coverage": "verdicts:interval_coverage",
+    "flight_rules": "flight_rows:rules",
+    "flight_sensitivity": "flight_rows:sensitivity",
+    "flight_budgets": "flight_rows:budgets",
+    "flight_sizes": "flight_rows:sizes",
+    "flight_evidence": "flight_rows:evidence",
+    "flight_games": "flight_rows:games",
+    "flight_crossed": "flight_rows:crossed",
+    "flight_breaches": "flight_rows:breaches",
+    "flight_cleaning": "flight_rows:cleaning",
+    "cruise_levels": "cruise_levels:levels",
 }
 FIGURES = {
     "curves": "pictures:curves",
@@ -57,6 +69,7 @@ FIGURES = {
     "maze_curves": "pictures:maze_curves",
     "point_panels": "pictures:point_panels",
     "unseen": "pictures:unseen",
+    "flights": "flight_pictures:flights",
 }
 
 

@@ -39,6 +39,7 @@ def run(
     settings: Sequence[str] = (),
     workers: int = 1,
     out: Path | None = None,
+    data: Path | None = None,
     command: str = "",
     say: Say = print,
 ) -> Path:
@@ -46,7 +47,8 @@ def run(
 
     seeds: how many, instead of what the file says; numbers: of them, these alone; variants: which,
     with * for any; only: these parts of them; settings: "table.key=value", which make new variants
-    of those that are played; workers: trainings on their own run so many at once.
+    of those that are played; workers: trainings on their own run so many at once; data: a file that
+    the experiment is about, where it is about one.
     """
     if workers < 1:
         raise InvalidInput(f"--workers must be at least 1, got {workers}")
@@ -55,7 +57,7 @@ def run(
     place = out or Path("results") / experiment.name
     for variant in chosen:
         refuse_other_results(variant, place / variant.name)
-    study = Study(experiment, tuple(chosen), place, say, workers, seeds)
+    study = Study(experiment, tuple(chosen), place, say, workers, seeds, data=data)
     command = command or f"ringfence reproduce {name_or_path}"
     for number in numbers:
         if all(number not in variant.numbers for variant in chosen):

@@ -28,8 +28,8 @@
     file = "curves.png"
 
 `shown_like` takes tables and figures over from another experiment. Beside the tables of config.toml
-a variant has `demonstrations` (how they are made), `training` (a solve on its own) and `transfer`
-(what is done with a game's policies).
+a variant has `demonstrations` (how they are made), `training` (a solve on its own), `transfer`
+(what is done with a game's policies) and `flights` (choices of reproduce/flight_study.py).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from ringfence.runs.config import build, merged
 Settings = dict[str, Any]
 
 CONFIG = ("world", "demos", "game", "player", "opening", "solver", "analysis")
-TABLES = (*CONFIG, "demonstrations", "training", "transfer")
+TABLES = (*CONFIG, "demonstrations", "training", "transfer", "flights")
 
 
 def one_of(names: Mapping[str, Any]) -> Callable[[str], str]:
@@ -124,6 +124,7 @@ class Entry:
     demonstrations: Making = field(default_factory=Making)
     training: Training = field(default_factory=Training)
     transfer: Transfer = field(default_factory=Transfer)
+    flights: Settings = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

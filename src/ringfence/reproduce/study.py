@@ -40,7 +40,8 @@ HASH_DIGITS = 12
 class Study:
     """An experiment with the variants whose results are looked at.
 
-    out: results/<experiment>; options: of the table or figure that is made.
+    out: results/<experiment>; options: of the table or figure that is made; data: a file of the
+    user's that it is about.
     """
 
     experiment: Experiment
@@ -50,6 +51,7 @@ class Study:
     workers: int = 1
     seeds: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    data: Path | None = None
 
     def folder(self, variant: Variant) -> Path:
         return self.out / variant.name

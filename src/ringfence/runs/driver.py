@@ -11,12 +11,14 @@ way, through `runs/summary.py`, after the learning step, to add columns to the r
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -60,6 +62,8 @@ from ringfence.selection import Selection, select
 from ringfence.solvers.solver import Solver, require_posed
 from ringfence.worlds.continuous import demonstrated_states
 from ringfence.worlds.world import World
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +210,23 @@ def drive(
         return _Drive(run, config, workers, on_event, world).play()
 
 
+def replay(run: Path, world: World | None = None) -> Played:
+    """A finished run's game once more, out of its ledger: what analyses look at.
+
+    It is played in a copy, so that nothing of the run changes.
+    """
+    if not (run / "summary.json").is_file():
+        raise InvalidInput(f"{run}: not a finished run; 'ringfence resume {run}'")
+    with TemporaryDirectory(prefix="ringfence-") as place:
+        copy = Path(place) / "run"
+        shutil.copytree(run, copy, ignore=shutil.ignore_patterns(".lock"))
+        drive = _Drive(copy, configs.read(copy / "config.toml"), 1, folder.quiet, world)
+        found = drive.played_to(drive.played)
+    if not isinstance(found, Played):
+        raise InvalidInput(f"{run}: no constraint was needed, so there is nothing to analyse")
+    return found
+
+
 class _Drive:
     """One session of a run."""
 
@@ -231,12 +252,16 @@ class _Drive:
         )
 
     def play(self) -> dict[str, Any]:
+        return self.played_to(self.conclude)
+
+    def played_to(self, end: Callable[..., T]) -> dict[str, Any] | T:
+        """The game, and what `end` makes of it; where none is needed, the summary that says so."""
         try:
-            return self._play()
+            return self._play(end)
         finally:
             self.solves.backend.close()
 
-    def _play(self) -> dict[str, Any]:
+    def _play(self, end: Callable[..., T]) -> dict[str, Any] | T:
         config, shown, pieces = self.config, self.shown, self.pieces
         self.tell(self.start_event())
         opened = open_game(
@@ -266,7 +291,7 @@ class _Drive:
             if record.i >= pieces.rules.iterations and self.explained(opened, records):
                 break
         self.clock.write()
-        return self.conclude(head, opened, records, rows)
+        return end(head, opened, records, rows)
 
     def start_event(self) -> Event:
         steps, opening = getattr(self.config.solver, "env_steps", 0), self.config.opening
@@ -330,6 +355,22 @@ class _Drive:
         """Is no known conflict left, so that more iterations have nothing to explain?"""
         return min(self.select(opened, records).unexplained) == 0
 
+    def played(
+        self,
+        head: dict[str, Any],
+        opened: Opened,
+        records: list[Record],
+        rows: list[dict[str, Any]],
+    ) -> Played:
+        """What analyses look at."""
+        shown = self.shown
+        return Played(
+            self.pieces.family, opened.player, self.pieces.rules.weighted, shown.demos, shown.train,
+            shown.heldout, records, rows, self.select(opened, records),
+            evidence_groups(shown, self.world), self.world.cells, self.config.analysis.resamples,
+            self.config.seed,
+        )  # fmt: skip
+
     def conclude(
         self,
         head: dict[str, Any],
@@ -338,12 +379,8 @@ class _Drive:
         rows: list[dict[str, Any]],
     ) -> dict[str, Any]:
         """Select, store what is handed back, analyse."""
-        shown, chosen = self.shown, self.select(opened, records)
-        played = Played(
-            self.pieces.family, opened.player, self.pieces.rules.weighted, shown.demos, shown.train,
-            shown.heldout, records, rows, chosen, evidence_groups(shown, self.world),
-            self.world.cells, self.config.analysis.resamples, self.config.seed,
-        )  # fmt: skip
+        played = self.played(head, opened, records, rows)
+        shown, chosen = self.shown, played.chosen
         self.save(self.run / "constraint", played.c, chosen.i, None)
         self.save_policies(records[chosen.i - 1])
         self.tell({"event": "selected", "i": chosen.i, "description": played.c.describe()})

@@ -89,7 +89,8 @@ class Reader:
             return {"forbidden": None, "iou": None}
         forbidden = cells.forbidden(c)
         words = c.describe()
-        if not isinstance(c, TableConstraint) and cells.path is not None:
+        apart = cells.tasks[0].features != self.world.features
+        if not isinstance(c, TableConstraint) and cells.path is not None and apart:
             table = TableConstraint(cells.tasks[0].features, forbidden.astype(float))
             words = f"{table.describe()} ({words})"
         return {"description": words, "forbidden": int(forbidden.sum()), "iou": self.iou(c)}
