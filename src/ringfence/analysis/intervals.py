@@ -58,7 +58,8 @@ def bootstrap(
     rng, found = np.random.default_rng([*seed, BOOTSTRAP]), []
     for _ in range(resamples):
         experts = [
-            _of([task[n] for n in rng.integers(len(task), size=len(task))]) for task in trajectories
+            steps_of([task[n] for n in rng.integers(len(task), size=len(task))])
+            for task in trajectories
         ]
         last = len(learners) - 1
         beside = [int(rng.integers(max(i - 1, 0), min(i + 1, last) + 1)) for i in range(last + 1)]
@@ -66,7 +67,7 @@ def bootstrap(
     return np.array(found)
 
 
-def _of(trajectories: Sequence[Trajectory]) -> Behaviour:
+def steps_of(trajectories: Sequence[Trajectory]) -> Behaviour:
     """A behaviour without reward, one row per step."""
     features = np.concatenate([t.features for t in trajectories])
     n = len(trajectories)

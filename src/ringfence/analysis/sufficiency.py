@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.analysis import theory
-from ringfence.analysis.intervals import _of as steps_of
-from ringfence.analysis.intervals import interval
+from ringfence.analysis.intervals import LEVEL, steps_of
 from ringfence.analysis.played import Played
 from ringfence.constraints.classes import TableClass
 from ringfence.errors import InvalidInput
@@ -129,7 +128,7 @@ def resampled(fit: Fit, played: Played, sizes: Any) -> Array:
 
 def relative_width(samples: Array) -> float:
     """Of numbers [n, k]: the widest 95% interval's half-width, relative to the number."""
-    low, high = interval(samples)
+    low, high = np.quantile(samples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     middle = np.maximum(np.abs(np.median(samples, axis=0)), 1e-300)
     return float(((high - low) / 2 / middle).max())
 
