@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # what was played, how demonstrations are made, what is used afterwards
     "analysis": {
         *("errors", "objects", "attempts", "demos", "constraints", "players", "game", "selection"),
+        "disk",
         *("solvers.soft", "worlds.world", "worlds.finite"),
     },
     "experts": {"errors", "objects", "constraints", "solvers", "worlds"},

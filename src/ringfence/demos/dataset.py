@@ -3,7 +3,7 @@
 A folder of demonstrations:
 
     demonstrations.json     schema, features with units, the tasks in order with their split,
-                            provenance, hash of the content
+                            provenance, hash of the content, SHA-256 of the files and of itself
     task-00-v0/data/        one Minari dataset per task: first the training episodes, then the
     task-01-v0/data/ ..     held-out ones; features [T, d] stand under infos["features"]
 
@@ -23,12 +23,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from errno import ENOSPC
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ringfence.disk import sync, writing
+from ringfence.demos.minari_files import ABOUT, DATA, require_plain_data
+from ringfence.disk import (
+    claim,
+    fresh_partial,
+    read_file,
+    read_json,
+    sha256,
+    sync,
+    write_document,
+    writing,
+)
 from ringfence.errors import InvalidInput
 from ringfence.objects import (
     ARRAYS,
@@ -43,7 +52,8 @@ from ringfence.objects import (
 
 _Kind = TypeVar("_Kind")
 
-SCHEMA = 1
+#: Schema 1 has no sums of files, only the hash of their content.
+SCHEMA, WITHOUT_SUMS = 2, 1
 INDEX = "demonstrations.json"
 FEATURES_KEY = "features"
 #: What HDF5 takes for an episode of a few numbers, and for each byte of a long one, as measured.
@@ -101,15 +111,14 @@ def save(demos: Demonstrations, folder: Path) -> None:
         # HDF5 on a full disk prints an error per object, and then may end the process.
         if shutil.disk_usage(folder.parent).free < _room(demos):
             raise OSError(ENOSPC, os.strerror(ENOSPC))
-        with TemporaryDirectory(".partial", f".{folder.name}.", folder.parent) as temporary:
-            # One level down, because a temporary folder's own permissions are private.
-            partial = Path(temporary, folder.name)
-            partial.mkdir()
+        partial = fresh_partial(folder)
+        try:
             _write(demos, partial)
-            for path in (*partial.rglob("*"), partial):
+            for path in partial.rglob("*"):
                 sync(path)
-            os.rename(partial, folder)
-        sync(folder.parent)
+            claim(partial, folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def _room(demos: Demonstrations) -> float:
@@ -136,9 +145,13 @@ def _write(demos: Demonstrations, folder: Path) -> None:
         ],
         "provenance": demos.provenance,
         "content_hash": content_hash(demos),
+        "files": {
+            str(path.relative_to(folder)): sha256(path.read_bytes())
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        },
     }
-    text = json.dumps(index, indent=2, allow_nan=False)
-    (folder / INDEX).write_text(text + "\n", encoding="utf-8")
+    write_document(folder / INDEX, index)
 
 
 def _dataset_id(k: int) -> str:
@@ -200,6 +213,8 @@ def load(folder: Path) -> Demonstrations:
         for f in _field(index, "features", list, path)
     )
     entries = _field(index, "tasks", list, path)
+    if index["schema"] != WITHOUT_SUMS:
+        _check_files(folder, _field(index, "files", dict, path), len(entries))
     tasks = tuple(_read_task(folder, k, entry, features) for k, entry in enumerate(entries))
     try:
         demos = Demonstrations(tasks, features, _field(index, "provenance", dict, path))
@@ -225,17 +240,26 @@ def _read_index(path: Path) -> Any:
         raise InvalidInput(f"{path.parent}: no such folder of demonstrations; {fix}")
     if not path.is_file():
         raise InvalidInput(f"{path.parent}: no {INDEX}, so not a folder of demonstrations; {fix}")
-    try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path}: can't be read as JSON ({error}); {fix}") from error
+    index = read_json(path, f"take an unaltered copy or {fix}")
     schema = _field(index, "schema", int, path)
-    if schema != SCHEMA:
+    if schema not in (SCHEMA, WITHOUT_SUMS):
         advice = "upgrade Ringfence" if schema > SCHEMA else fix
         raise InvalidInput(
             f"{path}: schema {schema}, but this version of Ringfence reads {SCHEMA}; {advice}"
         )
     return index
+
+
+def _check_files(folder: Path, sums: dict[str, Any], tasks: int) -> None:
+    """The files are those that were written. Their names are computed, as the folders' are."""
+    names = [f"{_dataset_id(k)}/data/{name}" for k in range(tasks) for name in (DATA, ABOUT)]
+    for name in names:
+        path = folder / name
+        if not path.is_file() or sha256(read_file(path)) != sums.get(name):
+            raise InvalidInput(
+                f"{path}: not the file that was written (its SHA-256 is not what {INDEX} says); "
+                "take an unaltered copy or make the demonstrations again"
+            )
 
 
 def _field(entry: Any, key: str, kind: type[_Kind], path: Path) -> _Kind:
@@ -277,6 +301,7 @@ def _read_minari(data: Path, task: str) -> Iterator[Trajectory]:
     """The episodes of one Minari dataset, in order."""
     import minari
 
+    require_plain_data(data)
     n = 0
     try:
         dataset = minari.MinariDataset(data)

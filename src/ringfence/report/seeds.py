@@ -13,7 +13,7 @@ from ringfence.report.charts import mean_se
 from ringfence.report.draw.svg_cells import share_map
 from ringfence.report.facts import rule
 from ringfence.report.markup import Child, Markup, muted, number, table, tag, tiles, titled
-from ringfence.report.read import Run, read_config, read_json, require_finished
+from ringfence.report.read import Run, read_config, read_document, require_finished
 from ringfence.report.sections.iterations import charts, columns, values_of
 from ringfence.report.shell import document
 from ringfence.report.text import plural, plus_minus, versions_line
@@ -62,12 +62,12 @@ def _experiment(run: Path) -> dict[str, Any]:
             found |= {f"[{name}] {key}": entry for key, entry in value.items()}
         else:
             found[name] = value
-    found["tasks"] = read_json(run / "summary.json").get("tasks")
+    found["tasks"] = read_document(run / "summary.json").get("tasks")
     return {name: value for name, value in found.items() if name not in APART}
 
 
 def _outcome(run: Path) -> str:
-    return str(read_json(run / "summary.json").get("outcome", "constraint"))
+    return str(read_document(run / "summary.json").get("outcome", "constraint"))
 
 
 # The page ----------------------------------------------------------------------------------------

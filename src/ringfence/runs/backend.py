@@ -304,7 +304,7 @@ class Solves:
     """A run's solves: out of its ledger, or by the backend into it.
 
     on_record(problem, record): progress inside a solve; on_solved(problem, ledger name, was it
-    there already): as results come in.
+    there already): as results come in; on_damaged(what was wrong): before it is solved again.
     """
 
     run: Path
@@ -314,6 +314,7 @@ class Solves:
     backend: Backend
     on_record: OnRecord
     on_solved: OnSolved
+    on_damaged: Callable[[str], None] = lambda problem: None
 
     @property
     def ledger(self) -> Ledger:
@@ -324,7 +325,7 @@ class Solves:
         futures: dict[Future[Files], Job] = {}
         there: set[str] = set()
         for job in jobs:
-            known = self.ledger.get(job.name) is not None
+            known = self._known(job.name)
             if known:
                 self._forget_checkpoint(job.name)
             if known or job.name in there:
@@ -368,6 +369,15 @@ class Solves:
         self.ledger.put(job.name, files)
         self._forget_checkpoint(job.name)
         self.on_solved(job.problem, job.name, False)
+
+    def _known(self, name: str) -> bool:
+        """Is it solved? What was damaged since is solved again."""
+        try:
+            return self.ledger.get(name) is not None
+        except InvalidInput as problem:
+            self.on_damaged(str(problem))
+            self.ledger.drop(name)
+            return False
 
     def _forget_checkpoint(self, name: str) -> None:
         """And what a kill may have left beside it."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cache
@@ -25,6 +24,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
+from ringfence.disk import parse_toml, read_json, read_toml
 from ringfence.errors import InvalidInput
 from ringfence.players.player import ConstraintPlayer, Ground, usual_kind
 from ringfence.solvers.solver import Solver
@@ -412,8 +412,8 @@ def setting(text: str) -> dict[str, Any]:
             f"{', '.join(TABLES)}"
         )
     try:
-        document: Any = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+        document: Any = parse_toml(f"value = {value}")["value"]
+    except ValueError:
         document = value.strip()
     for key in reversed(keys):
         document = {key: document}
@@ -427,7 +427,7 @@ def read_user(path: Path) -> dict[str, Any]:
     """The document of a user's file."""
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file; give a TOML file that describes a world")
-    document = _toml(path)
+    document = read_toml(path, follow=True)
     if document.setdefault("schema", SCHEMA) != SCHEMA:
         raise InvalidInput(
             f"{path}: schema {document['schema']!r}, this version reads {SCHEMA}; leave it out, or "
@@ -443,7 +443,7 @@ def read_document(path: Path) -> dict[str, Any]:
             f"{path.parent}: not a run directory, it has no {path.name}; start one with "
             "'ringfence learn --out DIR'"
         )
-    document = _toml(path)
+    document = read_toml(path)
     if document.get("schema") != SCHEMA:
         raise InvalidInput(
             f"{path}: schema {document.get('schema')!r}, written by ringfence "
@@ -456,16 +456,9 @@ def read_document(path: Path) -> dict[str, Any]:
 def written_by(run: Path) -> str:
     """The version that wrote a run, as far as it says so."""
     try:
-        return str(json.loads((run / "summary.json").read_bytes())["versions"]["ringfence"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(read_json(run / "summary.json")["versions"]["ringfence"])
+    except (InvalidInput, KeyError, TypeError):
         return "of before 0.2"
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{path}: not valid TOML: {problem}") from None
 
 
 def read(path: Path) -> Config:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,14 @@ from ringfence.analysis.played import Played
 from ringfence.constraints import constraint_files
 from ringfence.constraints.family import Family, make_family
 from ringfence.demos.dataset import content_hash
-from ringfence.disk import read_json, remove_partials, write_file, write_folder, write_json
+from ringfence.disk import (
+    read_json,
+    remove_partials,
+    sealed_toml,
+    write_document,
+    write_file,
+    write_folder,
+)
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, play
 from ringfence.objects import Constraint, Demonstrations, J, NotHere, Problem, Solution
@@ -40,7 +48,15 @@ from ringfence.runs import folder
 from ringfence.runs.backend import Solves, make_backend
 from ringfence.runs.config import Config, make_player, make_solver, make_world
 from ringfence.runs.demonstrated import Demonstrated, evidence_groups, match, refuse_constant
-from ringfence.runs.folder import Clock, Event, OnEvent, only_driver, read_demos, teller
+from ringfence.runs.folder import (
+    Clock,
+    Event,
+    OnEvent,
+    only_driver,
+    read_demos,
+    tell_damaged,
+    teller,
+)
 from ringfence.runs.opening import Opened, check_opening, no_constraint, open_game
 from ringfence.runs.summary import (
     NOT_YET,
@@ -127,7 +143,7 @@ def create(run: Path, config: Config, demos: Demonstrations, world: World | None
     )
     config = replace(config, demos=where)
     check(config, demos, world)
-    folder.create(run, configs.to_toml(config), demos)
+    folder.create(run, sealed_toml(configs.to_toml(config)), demos)
 
 
 def check(config: Config, demos: Demonstrations, world: World | None = None) -> Pieces:
@@ -186,7 +202,7 @@ def extend(run: Path, iterations: int) -> None:
     longer = replace(config, command=command, game=replace(config.game, iterations=iterations))
     with only_driver(run):
         done.unlink(missing_ok=True)
-        write_file(run / "config.toml", configs.to_toml(longer).encode())
+        write_file(run / "config.toml", sealed_toml(configs.to_toml(longer)))
 
 
 def drive(
@@ -209,7 +225,8 @@ class _Drive:
         self, run: Path, config: Config, workers: int, on_event: OnEvent, world: World | None
     ) -> None:
         self.run, self.config = run, config
-        self.tell, self.clock = teller(run, on_event), Clock(run / "timing.json")
+        self.tell = teller(run, on_event)
+        self.clock = Clock(run / "timing.json", self.tell)
         demos = read_demos(run, config.demos.content_hash)
         self.pieces = pieces = assemble(config, demos, world)
         self.shown, self.world = pieces.shown, pieces.world
@@ -221,8 +238,9 @@ class _Drive:
         self.first_seen: dict[str, int] = {}
         backend = make_backend(workers, pieces.solver)
         self.solves = Solves(
-            run, config.world, config.solver, pieces.solver, backend, self.on_record, self.on_solved
-        )
+            run, config.world, config.solver, pieces.solver, backend, self.on_record,
+            self.on_solved, partial(tell_damaged, self.tell),
+        )  # fmt: skip
 
     def play(self) -> dict[str, Any]:
         try:
@@ -375,13 +393,13 @@ class _Drive:
         found = evidences.label(played.groups)
         self.tell({"event": "analysis", "name": "evidence", "of": "what to demonstrate next"})
         document = evidence_json.document(found, played.groups, played.c, played.cells)
-        write_json(self.run / "evidence.json", document)
+        write_document(self.run / "evidence.json", document)
         return found.counts()
 
     def finish(self, summary: dict[str, Any]) -> dict[str, Any]:
         dropped = list(self.shown.failed) if self.config.demos.drop_failed else None
         summary = {**summary, "failed_demonstrations": dropped}
-        write_json(self.run / "summary.json", summary)
+        write_document(self.run / "summary.json", summary)
         return summary
 
     def probe(self, free: Sequence[Solution]) -> dict[str, Any]:

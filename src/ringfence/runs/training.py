@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ringfence.experts import optimal
 from ringfence.objects import Demonstrations, Problem
 from ringfence.runs.backend import Solves, make_backend
 from ringfence.runs.config import build, make_solver
-from ringfence.runs.folder import OnEvent, only_driver, quiet, teller
+from ringfence.runs.folder import OnEvent, only_driver, quiet, tell_damaged, teller
 from ringfence.runs.summary import versions
 from ringfence.worlds.world import World
 
@@ -102,7 +103,8 @@ def train_experts(
 
         player = make_solver(solver)
         backend = make_backend(workers, player)
-        solves = Solves(folder, settings, solver, player, backend, on_record, on_solved)
+        damaged = partial(tell_damaged, tell)
+        solves = Solves(folder, settings, solver, player, backend, on_record, on_solved, damaged)
         try:
             return [dict(solution.policy) for solution in solves(problems)]
         finally:

@@ -8,7 +8,6 @@ and which demonstration to ask for next. No truth goes into it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from ringfence.analysis import evidence as evidences
 from ringfence.analysis.evidence import Evidence, Group, Relation, Suggestion
 from ringfence.analysis.evidence.suggest import spread
+from ringfence.disk import read_json, reading
 from ringfence.errors import InvalidInput
 from ringfence.objects import Constraint
 from ringfence.worlds.world import Cells
@@ -80,10 +80,9 @@ def _cell(evidence: Evidence, state: int) -> list[int]:
 
 def read(path: Path) -> Evidence:
     """The labels in a run's evidence.json."""
-    try:
-        found = json.loads(path.read_bytes())
-        return evidences.from_json(found["evidence"])
-    except (OSError, ValueError, KeyError, TypeError, InvalidInput) as problem:
-        raise InvalidInput(
-            f"{path}: can't be read ({problem}); 'ringfence resume {path.parent}' makes it again"
-        ) from None
+    fix = f"'ringfence resume {path.parent}' makes it again"
+    with reading(path, fix):
+        try:
+            return evidences.from_json(read_json(path, fix)["evidence"])
+        except InvalidInput as problem:
+            raise ValueError(problem) from None
