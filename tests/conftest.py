@@ -32,3 +32,8 @@ def finished(shared: Path) -> Callable[[str], Path]:
     from small_worlds import once, play
 
     return lambda kind: once(shared, kind, lambda run: play(run, kind))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if "RINGFENCE_FUZZ" not in os.environ:
+        items[:] = [item for item in items if item.get_closest_marker("fuzz") is None]

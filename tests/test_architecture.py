@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compilation": set(),
     "objects": {"errors"},
     "disk": {"errors"},
+    "consent": {"errors", "disk", "compilation"},
     "binomial": {"errors"},
     "attempts": {"objects"},
     # the three that know objects, and not each other
@@ -47,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "deploy": {"errors", "objects", "disk", "binomial", "constraints", "worlds.sim"},
     # around all of these
     "runs": {
-        *("errors", "objects", "disk", "binomial", "attempts", "compilation"),
+        *("errors", "objects", "disk", "binomial", "attempts", "compilation", "consent"),
         *("worlds", "demos", "constraints", "players", "solvers", "game", "selection"),
         *("analysis", "experts", "deploy"),
     },

@@ -56,6 +56,7 @@ _HOME = {
     "learn": "api",
     "solve": "api",
     "transfer": "api",
+    "trust": "api",
     "Demonstrations": "objects",
     "Feature": "objects",
     "TaskDemos": "objects",
@@ -150,6 +151,7 @@ __all__ = [
     "solve",
     "table_world",
     "transfer",
+    "trust",
 ]
 
 

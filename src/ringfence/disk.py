@@ -138,10 +138,10 @@ def require_plain(folder: Path) -> None:
 
 def write_file(path: Path, content: bytes) -> Path:
     """Write to a temporary name beside `path`, sync, rename -> path."""
-    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
-        kind = "a folder" if path.is_dir() else "not a regular file"
-        raise InvalidInput(f"{path}: {kind}, which is not replaced; choose another name")
     with writing(path):
+        mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InvalidInput(f"{path}: no regular file, so it is not replaced; choose another")
         partial = _beside(path)
         try:
             _write_synced(partial, content)

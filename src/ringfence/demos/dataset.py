@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from errno import ENOSPC
 from pathlib import Path
@@ -47,6 +47,7 @@ from ringfence.objects import (
     TaskDemos,
     Trajectory,
     check_widths,
+    flags,
     sealed,
 )
 
@@ -130,7 +131,7 @@ def _room(demos: Demonstrations) -> float:
 
 def _write(demos: Demonstrations, folder: Path) -> None:
     for k, task in enumerate(demos.tasks):
-        _write_minari(task, folder / _dataset_id(k))
+        _write_minari(task, folder / _dataset_id(k), _spec(demos.provenance, task.task))
     index = {
         "schema": SCHEMA,
         "features": [{"name": f.name, "unit": f.unit} for f in demos.features],
@@ -159,7 +160,23 @@ def _dataset_id(k: int) -> str:
     return f"task-{k:02d}-v0"
 
 
-def _write_minari(task: TaskDemos, folder: Path) -> None:
+def _spec(provenance: Mapping[str, Any], task: str) -> Any | None:
+    """Gymnasium's description of the environment, where its id is registered: with it Minari
+    recovers the environment."""
+    import gymnasium
+
+    world = provenance.get("world")
+    if not isinstance(world, dict) or world.get("env") not in gymnasium.registry:
+        return None
+    kwargs = dict(world.get("kwargs", {}))
+    for one in world.get("tasks", ()):
+        kwargs |= one.get("kwargs", {}) if one.get("name") == task else {}
+    spec = gymnasium.spec(world["env"])
+    steps = world.get("steps") or spec.max_episode_steps
+    return replace(spec, kwargs={**spec.kwargs, **kwargs}, max_episode_steps=steps)
+
+
+def _write_minari(task: TaskDemos, folder: Path, spec: Any | None) -> None:
     """One Minari dataset in folder/data, where Minari expects the data of the id `folder`."""
     import minari
     from gymnasium.spaces import Box
@@ -187,6 +204,7 @@ def _write_minari(task: TaskDemos, folder: Path) -> None:
         data,
         observation_space=space(first.observations.shape[1]),
         action_space=space(first.actions.shape[1]),
+        env_spec=spec,
         data_format="hdf5",
     )
     storage.update_metadata(
@@ -328,7 +346,7 @@ def _trajectory(episode: Any, features_key: str, label: str) -> Trajectory:
     """One Minari episode as a trajectory whose features stand in infos[features_key]."""
     if features_key not in (episode.infos or {}):
         raise InvalidInput(f"{label}: no features; infos must hold {features_key!r} [T, d]")
-    ends = np.asarray(episode.terminations, bool) | np.asarray(episode.truncations, bool)
+    ends = flags(episode.terminations, label) | flags(episode.truncations, label)
     if len(ends) != len(episode.rewards) or not ends[-1:].all() or ends[:-1].any():
         raise InvalidInput(
             f"{label}: an episode ends (terminations or truncations) at its last step and at no "

@@ -38,6 +38,8 @@ from ringfence.worlds.world import World
 Files = Mapping[str, bytes]
 #: Solve a problem; the same without a constraint; only watch what the policy `start` does.
 Role = Literal["solve", "free", "watch"]
+#: Each is a process with a simulator of its own.
+MOST_WORKERS = 256
 #: How often a solve whose worker died is begun again.
 MOST_DEATHS = 3
 #: Seconds to wait for the records of workers that have ended.
@@ -68,8 +70,9 @@ class Backend(Protocol):
 
 
 def require_workers(workers: int) -> None:
-    if workers < 1:
-        raise InvalidInput(f"--workers must be at least 1, got {workers}")
+    if not 1 <= workers <= MOST_WORKERS:
+        rule = "at least 1" if workers < 1 else f"at most {MOST_WORKERS}"
+        raise InvalidInput(f"--workers must be {rule}, got {workers}")
 
 
 def make_backend(workers: int, solver: Solver) -> Backend:

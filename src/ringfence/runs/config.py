@@ -24,14 +24,18 @@ from typing import Any, Literal, TypeVar, get_type_hints
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
+from ringfence import consent
 from ringfence.disk import parse_toml, read_json, read_toml
 from ringfence.errors import InvalidInput
 from ringfence.players.player import ConstraintPlayer, Ground, usual_kind
+from ringfence.runs.setting_ranges import check_ranges
 from ringfence.solvers.solver import Solver
 from ringfence.worlds.named import find
 from ringfence.worlds.world import World
 
 SCHEMA = 2
+#: What determines a run: of a game, and of a single problem.
+CONFIGS = ("config.toml", "solve.toml")
 
 T = TypeVar("T")
 
@@ -290,7 +294,9 @@ def complete(document: Mapping[str, Any], where: str, world: Any = None) -> Conf
                 return world
             if name in TAGGED:
                 return tagged(where, name, document.get(name, {}))
-            return build(f"{where}: [{name}]", document.get(name, {}), FIXED[name])
+            found: Any = build(f"{where}: [{name}]", document.get(name, {}), FIXED[name])
+            check_ranges(f"{where}: [{name}]", name, found)
+            return found
         except InvalidInput as problem:
             problems.append(str(problem))
             return None
@@ -317,7 +323,9 @@ def tagged(where: str, name: str, table: Any) -> Any:
         settings = settings_of(maker(package, kind))
     except InvalidInput as problem:
         raise InvalidInput(f"{where}: {problem}") from None
-    return build(f"{where}: [{name}]", {**table, "kind": kind}, settings)
+    found = build(f"{where}: [{name}]", {**table, "kind": kind}, settings)
+    check_ranges(f"{where}: [{name}]", name, found)
+    return found
 
 
 def build(where: str, table: Any, kind: type[T]) -> T:
@@ -437,7 +445,20 @@ def read_user(path: Path) -> dict[str, Any]:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The TOML of a run directory, of this version's schema."""
+    """The TOML of a run directory, of this version's schema, if its code may run."""
+    document = _read_run(path)
+    consent.require(document, path.parent)
+    return document
+
+
+def agree(run: Path, trust: bool, question: Callable[[str], str] | None = None) -> None:
+    """Let a run's code be called from now on, if the user agrees (`consent.ask`)."""
+    for path in (run / name for name in CONFIGS):
+        if path.is_file():
+            consent.ask(_read_run(path), run, trust, question)
+
+
+def _read_run(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InvalidInput(
             f"{path.parent}: not a run directory, it has no {path.name}; start one with "

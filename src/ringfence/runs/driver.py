@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ringfence import consent
 from ringfence.analysis import evidence as evidences
 from ringfence.analysis import theory
 from ringfence.analysis.budgets import curve
@@ -32,6 +33,7 @@ from ringfence.constraints import constraint_files
 from ringfence.constraints.family import Family, make_family
 from ringfence.demos.dataset import content_hash
 from ringfence.disk import (
+    parse_toml,
     read_json,
     remove_partials,
     sealed_toml,
@@ -143,7 +145,9 @@ def create(run: Path, config: Config, demos: Demonstrations, world: World | None
     )
     config = replace(config, demos=where)
     check(config, demos, world)
-    folder.create(run, sealed_toml(configs.to_toml(config)), demos)
+    text = configs.to_toml(config)
+    consent.grant(parse_toml(text))
+    folder.create(run, sealed_toml(text), demos)
 
 
 def check(config: Config, demos: Demonstrations, world: World | None = None) -> Pieces:

@@ -25,13 +25,12 @@ from ringfence.disk import (
 )
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations
+from ringfence.runs.config import CONFIGS
 
 Event = dict[str, Any]
 OnEvent = Callable[[Event], None]
 
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-#: What determines a run: of a game, and of a single problem.
-CONFIGS = ("config.toml", "solve.toml")
 
 
 def quiet(event: Event) -> None:

@@ -28,6 +28,7 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
+from ringfence import consent
 from ringfence.analysis.evidence import document as evidence_json
 from ringfence.constraints import constraint_files
 from ringfence.constraints.avoiding import Avoiding
@@ -36,6 +37,7 @@ from ringfence.deploy import policies
 from ringfence.disk import (
     claim,
     fresh_partial,
+    parse_toml,
     read_file,
     read_json,
     remove_partials,
@@ -142,8 +144,10 @@ def create(
         provenance = constraint_files.load_document(learned)[1]["provenance"]
         problem = replace(problem, true_limit=costliest(learned.parent, provenance, truth.c))
     require_posed(solver, Problem(task, c, problem.delta, start, (single.seed,), states=states))
+    text = configs.to_toml(replace(single, problem=problem))
+    consent.grant(parse_toml(text))
     files = {
-        FILE: sealed_toml(configs.to_toml(replace(single, problem=problem))),
+        FILE: sealed_toml(text),
         **({} if start is None else {START: arrays_bytes(start)}),
         **({} if states is None else {STATES: arrays_bytes({"states": states})}),
         **({} if evidence is None else {"evidence.json": read_file(evidence)}),
