@@ -8,22 +8,15 @@ from pathlib import Path
 import pytest
 
 import fuzzing
-from cli.conftest import specimens
-from small_worlds import once
 
 FEW = 12  # cases of each kind
 PARTS = 10
 
 
-@pytest.fixture(scope="session")
-def good(shared: Path) -> Path:
-    return once(shared, "specimens", specimens)
-
-
-def explore(kind: str, numbers: range, good: Path, tmp_path: Path) -> None:
+def explore(kind: str, numbers: range, here: Path, tmp_path: Path) -> None:
     wrong, codes = [], dict[int, int]()
     for number in numbers:
-        outcome = fuzzing.run(kind, number, good, tmp_path / "case")
+        outcome = fuzzing.run(kind, number, here, tmp_path / "case")
         codes[outcome.code] = codes.get(outcome.code, 0) + 1
         if outcome.problem:
             wrong.append(f"{kind} {number}: {outcome.words}: {outcome.problem}")
@@ -32,16 +25,16 @@ def explore(kind: str, numbers: range, good: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", fuzzing.KINDS)
-def test_what_is_wrong_is_refused_in_words(kind: str, good: Path, tmp_path: Path) -> None:
-    explore(kind, range(FEW), good, tmp_path)
+def test_what_is_wrong_is_refused_in_words(kind: str, here: Path, tmp_path: Path) -> None:
+    explore(kind, range(FEW), here, tmp_path)
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", fuzzing.KINDS)
 def test_thousands_of_wrong_inputs_are_refused_in_words(
-    kind: str, part: int, good: Path, tmp_path: Path
+    kind: str, part: int, here: Path, tmp_path: Path
 ) -> None:
     each = -(-int(os.environ["RINGFENCE_FUZZ"]) // (PARTS * len(fuzzing.KINDS)))
     first = 1000 + part * each
-    explore(kind, range(first, first + each), good, tmp_path)
+    explore(kind, range(first, first + each), here, tmp_path)
