@@ -369,6 +369,9 @@ def asked(words: list[str], place: Path, said: io.StringIO) -> int:
             return main(words)
     except SystemExit as stop:
         return int(stop.code or 0)
+    except Exception as problem:  # what the command should have caught
+        said.write(f"Traceback of {problem!r}")
+        return 1
     finally:
         os.chdir(home)
 

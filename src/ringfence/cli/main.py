@@ -121,8 +121,8 @@ def unusable(problem: OSError) -> str:
     """A file that the system refuses, in words. It was to be read if it is missing in a folder
     that is there, or must not be read; else to be written."""
     path = Path(os.fsdecode(problem.filename))
-    missing = isinstance(problem, FileNotFoundError) and path.parent.is_dir()
-    shut = path.exists() and not os.access(path, os.R_OK)
+    missing = isinstance(problem, FileNotFoundError) and os.path.isdir(path.parent)
+    shut = os.path.exists(path) and not os.access(path, os.R_OK)
     return f"{path} can't be {'read' if missing or shut else 'written'} ({problem.strerror})"
 
 
