@@ -453,3 +453,15 @@ def test_a_folder_of_schema_1_is_read_by_its_content(saved: Path, tmp_path: Path
     set_at("actions", (0, 0), 0.5)(folder)
     with pytest.raises(InvalidInput, match="was altered after it was written"):
         load(folder)
+
+
+def test_minari_recovers_an_environment_with_a_registered_id(tmp_path: Path) -> None:
+    t = trajectory(4, 1)
+    world = {"kind": "gym", "env": "Pendulum-v1", "kwargs": {"g": 5.0}, "steps": 50}
+    for name, provenance in (("known", {"world": world}), ("strange", {"world": {"env": "a:b"}})):
+        made = Demonstrations((TaskDemos("a", (t, t), ()),), FEATURES, provenance)  # type: ignore[arg-type]
+        save(made, tmp_path / name)
+    env = minari.MinariDataset(tmp_path / "known/task-00-v0/data").recover_environment()
+    assert (env.spec.id, env.unwrapped.g, env.spec.max_episode_steps) == ("Pendulum-v1", 5.0, 50)
+    with pytest.raises(ValueError, match="env_spec is None"):
+        minari.MinariDataset(tmp_path / "strange/task-00-v0/data").recover_environment()
