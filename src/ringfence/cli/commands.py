@@ -86,6 +86,7 @@ def experts_of(options: Namespace) -> dict[str, Any]:
 def demos_check(options: Namespace) -> None:
     from ringfence import api
     from ringfence.demos import checks
+    from ringfence.demos.logs import is_log
     from ringfence.runs.config import make_world, tagged
 
     ready()
@@ -95,7 +96,7 @@ def demos_check(options: Namespace) -> None:
         findings = list(api.check(options.demos))
     else:
         given = None
-        if options.world is None or is_ours(options.demos):
+        if options.world is None or not is_log(str(options.demos), Path()):
             given = load_any(options.demos)
             findings = checks.check(given)
         else:
@@ -123,19 +124,13 @@ def demos_show(options: Namespace) -> None:
     print(checks.describe(load_any(options.demos)))
 
 
-def is_ours(folder: Path) -> bool:
-    from ringfence.demos.dataset import INDEX
-
-    return (folder / INDEX).is_file() or not folder.exists()
-
-
 def load_any(path: Path) -> Demonstrations:
     """A folder of ours, or logs as they are: an .npz, a Minari folder."""
     from ringfence.demos import dataset, logs
 
-    if is_ours(path):
-        return dataset.load(path)
-    return logs.as_demonstrations(logs.read(str(path), Path()), path.name)
+    if logs.is_log(str(path), Path()):
+        return logs.as_demonstrations(logs.read(str(path), Path()), path.name)
+    return dataset.load(path)
 
 
 # Games -------------------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.demos.minari_files import require_plain_data
+from ringfence.demos.dataset import INDEX
+from ringfence.demos.minari_files import ABOUT, require_plain_data
 from ringfence.disk import MOST_ARRAYS, read_file
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Demonstrations, Feature, TaskDemos, Trajectory, flag, flags
@@ -58,6 +59,14 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.actions)
+
+
+def is_log(place: str, base: Path) -> bool:
+    """Is it an episodes' file or a Minari dataset, rather than a folder that `demos.save` wrote?"""
+    path = base / place
+    folders = (path, path / "data", _fetched(place) / "data")
+    ours = (path / INDEX).is_file()
+    return path.is_file() or (not ours and any((f / ABOUT).is_file() for f in folders))
 
 
 def read(place: str, base: Path) -> list[Log]:

@@ -19,7 +19,7 @@ from ringfence.demos import checks, dataset, logs
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Finding, Task, TaskDemos
 from ringfence.runs import driver
-from ringfence.runs.config import Config, Demos, make_world
+from ringfence.runs.config import Config, make_world
 from ringfence.runs.demonstrated import Demonstrated
 from ringfence.runs.gather import as_paths, complete, gather, places
 from ringfence.runs.summary import versions
@@ -99,8 +99,9 @@ def read(
 ) -> Demonstrations:
     """Demonstrations of our own format, or logs completed by what the environment says."""
     d, made = config.demos, list[TaskDemos]()
-    ours = not d.paths and ((base / d.path / dataset.INDEX).is_file() or d.path == Demos.path)
-    if ours and not all(isinstance(task, GymTask) for task in world.tasks):
+    if not (d.paths or logs.is_log(d.path, base)) and not all(
+        isinstance(task, GymTask) for task in world.tasks
+    ):
         return dataset.load(base / d.path)
     for task in world.tasks if isinstance(world.tasks[0], FiniteTask) else ():
         place = places(d, world.tasks)[task.name]
