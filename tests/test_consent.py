@@ -40,7 +40,13 @@ def nobody_agreed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             },
             ["[world] tasks wrapper = 'w:f'", "[world] env = 'A'", "[world] kwargs = {'x': 1}"],
         ),
-        ({"world": {"kind": "python", "description": "functions: a"}, "game": {"x": "m:f"}}, []),
+        (
+            {
+                "world": {"kind": "python", "description": "functions that make: a"},
+                "game": {"x": "m:f"},
+            },
+            [],
+        ),
         ({"world": "m:f"}, ["[world] = 'm:f'"]),
     ],
 )

@@ -238,8 +238,10 @@ def remove_partials(root: Path) -> None:
 
 
 def _same(folder: Path, files: Mapping[str, bytes]) -> bool:
-    names = {path.name for path in folder.iterdir()}
-    return names == set(files) and all((folder / n).read_bytes() == b for n, b in files.items())
+    if {path.name for path in folder.iterdir()} != set(files):
+        return False
+    sizes = all((folder / n).lstat().st_size == len(b) for n, b in files.items())
+    return sizes and all(read_file(folder / n) == b for n, b in files.items())
 
 
 def _write_synced(path: Path, content: bytes) -> None:

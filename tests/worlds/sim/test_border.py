@@ -68,5 +68,5 @@ def test_an_action_that_is_not_finite_reaches_no_environment() -> None:
 
 
 def test_ends_are_true_or_false() -> None:
-    with pytest.raises(SolverFailed, match="episodes end by float64, not bool"):
+    with pytest.raises(SolverFailed, match="ends of episodes are float64, not bool"):
         walked(Simulator(2, terminated=np.array([0.0, np.nan])))
