@@ -73,8 +73,11 @@ def test_defaults_are_written_out() -> None:
         assert f"\n{entry}\n" in text
 
 
-def test_a_runs_file_needs_no_world_to_be_read(tmp_path: Path, finished: Finished) -> None:
+def test_a_runs_file_needs_no_world_to_be_read(
+    tmp_path: Path, finished: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The world's own defaults are written out, whatever they are in another version."""
+    monkeypatch.setenv("RINGFENCE_CACHE", str(tmp_path / "cache"))  # where nothing was agreed to
     text = (finished("gym") / "config.toml").read_text().partition("\n")[2]
     (tmp_path / "config.toml").write_text(text.replace("own_cart:make_cart", "gone:make"))
     with pytest.raises(InvalidInput, match=r"names code .*env = 'gone:make'.*--trust"):
