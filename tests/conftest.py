@@ -27,8 +27,22 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def here(shared: Path) -> Path:
+    """A folder with one good specimen of each kind of input: for reading only."""
+    from cli.conftest import specimens
+    from small_worlds import once
+
+    return once(shared, "specimens", specimens)
+
+
+@pytest.fixture(scope="session")
 def finished(shared: Path) -> Callable[[str], Path]:
     """A small game of a kind of world, played to its end: for reading only."""
     from small_worlds import once, play
 
     return lambda kind: once(shared, kind, lambda run: play(run, kind))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if "RINGFENCE_FUZZ" not in os.environ:
+        items[:] = [item for item in items if item.get_closest_marker("fuzz") is None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import html
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from own_cart import Cart
 from ringfence import api
 from ringfence.cli.main import main
 from ringfence.demos import dataset
+from ringfence.disk import read_json
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import Finding
 from ringfence.runs import config as configs
@@ -76,7 +76,7 @@ def test_a_call_learns_what_the_command_does(kind: str, finished: Finished, tmp_
         command="ringfence learn", out=tmp_path / "run",
     )  # fmt: skip
     assert result(tmp_path / "run") == result(finished(kind))
-    assert learned.summary == json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert learned.summary == read_json(tmp_path / "run" / "summary.json")
 
 
 def test_without_a_folder_everything_is_in_memory_and_can_be_kept(tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_a_new_task_is_solved_under_the_learned_constraint(
     said: list[str] = []
     more = {"solver": {"env_steps": 256}, "episodes": 2} if kind == "gym" else {}
     solved = rf.transfer(finished(kind), NEW[kind], out=tmp_path / "t", say=said.append, **more)
-    learned = json.loads((finished(kind) / "summary.json").read_text())
+    learned = read_json(finished(kind) / "summary.json")
     weights = "constraint/weights.safetensors"
     assert (tmp_path / "t" / weights).read_bytes() == (finished(kind) / weights).read_bytes()
     assert solved.summary["kind"] == kind
@@ -373,7 +373,7 @@ def test_a_new_task_is_solved_under_the_learned_constraint(
 
 @every_world
 def test_a_runs_own_task_is_solved_again(kind: str, finished: Finished, tmp_path: Path) -> None:
-    tasks = json.loads((finished(kind) / "summary.json").read_text())["tasks"]
+    tasks = read_json(finished(kind) / "summary.json")["tasks"]
     name = tasks[0] if len(tasks) > 1 else None
     trained = kind in ("gym", "ant", "ant-bullet")
     more: dict[str, Any] = {"steps": 256, "episodes": 2} if trained else {}

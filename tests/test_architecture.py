@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compilation": set(),
     "objects": {"errors"},
     "disk": {"errors"},
+    "consent": {"errors", "disk", "compilation"},
     "binomial": {"errors"},
     "atmosphere": set(),
     "attempts": {"objects"},
@@ -41,13 +42,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     # what was played, how demonstrations are made, what is used afterwards
     "analysis": {
         *("errors", "objects", "attempts", "demos", "constraints", "players", "game", "selection"),
+        "disk",
         *("solvers.soft", "worlds.world", "worlds.finite"),
     },
     "experts": {"errors", "objects", "constraints", "solvers", "worlds"},
     "deploy": {"errors", "objects", "disk", "binomial", "constraints", "worlds.sim"},
     # around all of these
     "runs": {
-        *("errors", "objects", "disk", "binomial", "attempts", "compilation"),
+        *("errors", "objects", "disk", "binomial", "attempts", "compilation", "consent"),
         *("worlds", "demos", "constraints", "players", "solvers", "game", "selection"),
         *("analysis", "experts", "deploy"),
     },

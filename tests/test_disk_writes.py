@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ import pytest
 from ringfence import disk as files
 from ringfence.disk import read_json, remove_partials, write_file, write_folder, write_json
 from ringfence.errors import InvalidInput
+
+#: Beyond the numbers that a system gives to processes.
+NOBODY = 2**22 + 1
 
 
 @pytest.fixture
@@ -41,8 +46,9 @@ def test_a_failed_folder_has_no_name(tmp_path: Path, full_disk: pytest.MonkeyPat
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
-    (tmp_path / "in" / ".c.1.partial").mkdir(parents=True)
-    (tmp_path / "in" / ".c.1.partial" / "x").touch()
+    (tmp_path / "in" / f".c.{NOBODY}-0.partial").mkdir(parents=True)
+    (tmp_path / "in" / f".c.{NOBODY}-0.partial" / "x").touch()
+    (tmp_path / f".a.json.{NOBODY}-7.partial").touch()
     (tmp_path / ".a.json.partial").touch()
     (tmp_path / "in" / "kept.json").touch()
     remove_partials(tmp_path)
@@ -75,11 +81,13 @@ def test_a_name_is_given_to_what_is_on_the_disk(
     monkeypatch.setattr(files.os, "fsync", sync)
     monkeypatch.setattr(files.os, "replace", replace)
     write_file(tmp_path / "a.json", b"1")
-    assert told == ["sync .a.json.partial", "name a.json", f"sync {tmp_path.name}"]
+    assert re.fullmatch(rf"sync \.a\.json\.{os.getpid()}-\d+\.partial", told[0])
+    assert told[1:] == ["name a.json", f"sync {tmp_path.name}"]
     told.clear()
     write_folder(tmp_path / "c", {"x": b"1", "y": b"2"})
-    partial = f".c.{os.getpid()}.partial"
-    assert told == ["sync x", "sync y", f"sync {partial}", "name c", f"sync {tmp_path.name}"]
+    assert told[:2] == ["sync x", "sync y"]
+    assert re.fullmatch(rf"sync \.c\.{os.getpid()}-\d+\.partial", told[2])
+    assert told[3:] == ["name c", f"sync {tmp_path.name}"]
 
 
 def test_json_refuses_nan(tmp_path: Path) -> None:
@@ -107,3 +115,45 @@ def test_what_a_dead_process_left_beside_a_folder_goes_and_a_living_ones_stays(
     assert (tmp_path / "run" / "a").read_bytes() == b"1"
     assert not dead.exists()
     assert living.is_dir()
+
+
+def test_of_two_that_want_one_name_one_is_refused(tmp_path: Path) -> None:
+    first, second = (files.fresh_partial(tmp_path / "run") for _ in range(2))
+    assert first != second
+    for n, partial in enumerate((first, second)):
+        (partial / "who").write_text(str(n))
+    files.claim(first, tmp_path / "run")
+    with pytest.raises(InvalidInput, match="another command has made it meanwhile"):
+        files.claim(second, tmp_path / "run")
+    assert (tmp_path / "run" / "who").read_text() == "0"
+
+
+def test_many_may_write_one_file_at_once(tmp_path: Path) -> None:
+    path, contents = tmp_path / "page.html", [bytes([n]) * 100_000 for n in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda content: write_file(path, content), contents * 5))
+    assert path.read_bytes() in contents
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_sealed_document_and_file_are_read_and_damage_is_noticed(tmp_path: Path) -> None:
+    files.write_document(tmp_path / "a.json", {"x": [1, 2.5], 3: None})
+    assert read_json(tmp_path / "a.json") == {"x": [1, 2.5], "3": None}
+    (tmp_path / "a.json").write_text((tmp_path / "a.json").read_text().replace("2.5", "2.6"))
+    with pytest.raises(InvalidInput, match="SHA-256"):
+        read_json(tmp_path / "a.json")
+    (tmp_path / "a.toml").write_bytes(files.sealed_toml("x = 1\n"))
+    assert files.read_toml(tmp_path / "a.toml") == {"x": 1}
+    (tmp_path / "a.toml").write_bytes(files.sealed_toml("x = 1\n").replace(b"= 1", b"= 2"))
+    with pytest.raises(InvalidInput, match="altered after it was written"):
+        files.read_toml(tmp_path / "a.toml")
+
+
+@pytest.mark.parametrize("text", ["a" + ".a" * 100_000 + " = 1", "x = " + "[" * 100_000])
+def test_toml_that_would_take_all_memory_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.toml").write_text(text)
+    with pytest.raises(InvalidInput, match=r"a key has 32 parts or more|nested too deeply"):
+        files.read_toml(tmp_path / "a.toml")
+    dots = "\n".join(["S." * 40] * 3)
+    (tmp_path / "b.toml").write_text(f'map = """{dots}"""\nrow = "{"S." * 40}"\n')
+    assert files.read_toml(tmp_path / "b.toml")["row"] == "S." * 40

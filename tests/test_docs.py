@@ -22,7 +22,7 @@ from ringfence.cli.main import main
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 #: Tables to look things up in, without code to run.
-REFERENCE = ("commands", "configuration", "features", "results")
+REFERENCE = ("commands", "configuration", "features", "reliability", "results")
 #: Lines of a page that is read from top to bottom.
 LONGEST = 190
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

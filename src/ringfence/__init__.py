@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for type checkers and editors
     from ringfence.api import plan as plan
     from ringfence.api import solve as solve
     from ringfence.api import transfer as transfer
+    from ringfence.api import trust as trust
     from ringfence.constraints.classes import LinearClass as LinearClass
     from ringfence.constraints.classes import TableClass as TableClass
     from ringfence.constraints.linear import LinearConstraint as LinearConstraint
@@ -61,7 +62,7 @@ if TYPE_CHECKING:  # for type checkers and editors
 
 #: Where each name is at home.
 _MODULES = {
-    "api": "check evaluate learn Learned make_demonstrations plan solve Solved transfer",
+    "api": "check evaluate learn Learned make_demonstrations plan solve Solved transfer trust",
     "constraints.classes": "LinearClass TableClass",
     "constraints.linear": "LinearConstraint",
     "constraints.mlp": "MLPConstraint",

@@ -483,6 +483,11 @@ def transfer(
     )
 
 
+def trust(run: str | Path) -> None:
+    """Let the code be called that a run of someone else's names (docs/what-to-trust.md)."""
+    configs.agree(Path(run), trust=True)
+
+
 def _plain(value: Any) -> Any:
     """Numbers and lists that a file can hold, of arrays, tuples and numpy's numbers."""
     if isinstance(value, Mapping):

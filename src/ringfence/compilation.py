@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,7 +32,7 @@ def keep_compiled(environment: MutableMapping[str, str] = os.environ) -> Path | 
             return None
         # Whoever can write here can run code as this user: it is theirs alone.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError, PackageNotFoundError):  # no home, no room, no JAX
+    except (OSError, PackageNotFoundError):  # no room, no JAX
         return None
     if not os.access(folder, os.W_OK):
         return None
@@ -47,13 +47,22 @@ def cache_folder(environment: MutableMapping[str, str]) -> Path | None:
     JAX's own key has neither the processor's instructions nor a patched jaxlib in it, and a
     program for other instructions can end the process.
     """
-    given = environment.get("RINGFENCE_CACHE")
-    if given == "":
+    root = cache_root(environment)
+    if root is None:
         return None
-    base = environment.get("XDG_CACHE_HOME")
-    root = Path(given) if given else (Path(base) if base else Path.home() / ".cache") / "ringfence"
     machine = sha256(f"{platform.machine()} {_instructions()}".encode()).hexdigest()[:12]
     return root / f"jax-{version('jaxlib')}-{machine}"
+
+
+def cache_root(environment: Mapping[str, str]) -> Path | None:
+    """Where this user's things are kept between runs; None if nowhere."""
+    given, base = environment.get("RINGFENCE_CACHE"), environment.get("XDG_CACHE_HOME")
+    if given is not None:
+        return Path(given) if given else None
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "ringfence"
+    except RuntimeError:  # no home
+        return None
 
 
 def _instructions() -> str:

@@ -14,10 +14,10 @@ import numpy as np
 
 from ringfence.demos.logs import Log, read, read_minari
 from ringfence.errors import InvalidInput
-from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
+from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory, flag
 from ringfence.runs import config as configs
 from ringfence.runs.config import Config, build
-from ringfence.runs.gather import Logged, complete, split
+from ringfence.runs.gather import Logged, as_paths, complete, split
 from ringfence.worlds.continuous import ContinuousWorld
 from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.gym import FeatureConfig, GymTask
@@ -210,19 +210,8 @@ def task_demos(task: Any, given: Any, share: float) -> TaskDemos:
         episodes = [given] if isinstance(given, Mapping) else list(given)
     logs = [as_log(task, n, episode) for n, episode in enumerate(episodes)]
     if isinstance(task, FiniteTask):
-        done = [as_path(task, log) for log in logs]
-        held = max(1, round(share * len(done)))
-        if len(done) <= held:
-            raise InvalidInput(
-                f"task {task.name!r}: {len(done)} episodes; at least 2 are needed, one to learn "
-                "from and one held out"
-            )
-        return TaskDemos(task.name, tuple(done[:-held]), tuple(done[-held:]))
+        return as_paths(task, logs, share)
     logged: Logged = split(task, logs, share)
-    if not isinstance(task, GymTask):
-        train, heldout = (tuple(as_trajectory(x) for x in side)
-                          for side in (logged.train, logged.heldout))  # fmt: skip
-        return TaskDemos(task.name, train, heldout)
     return complete(logged, deterministic=True)[0]
 
 
@@ -246,7 +235,7 @@ def as_log(task: Any, n: int, episode: Any) -> Log:
     given = {name: episode.get(name) for name in ("rewards", "features")}
     arrays = {k: None if v is None else np.asarray(v, np.float64) for k, v in given.items()}
     infos = {str(k): np.asarray(v) for k, v in dict(episode.get("infos", {})).items()}
-    ended = bool(episode.get("terminated", False))
+    ended = flag(episode.get("terminated", False), label)
     features = arrays["features"]
     features = features[:, None] if features is not None and features.ndim == 1 else features
     return Log(label, observations, actions, arrays["rewards"], features, infos, ended,
@@ -256,47 +245,3 @@ def as_log(task: Any, n: int, episode: Any) -> Log:
 def _columns(values: Any) -> Any:
     array = np.asarray(values, np.float64)
     return array[:, None] if array.ndim == 1 else array
-
-
-def as_trajectory(log: Log) -> Trajectory:
-    if log.rewards is None or log.features is None:
-        raise InvalidInput(f"{log.label}: rewards and features are needed here")
-    return Trajectory(log.observations, log.actions, log.rewards, log.features, log.terminated,
-                      log.seed)  # fmt: skip
-
-
-def as_path(task: FiniteTask, log: Log) -> Trajectory:
-    """Of a finite world states and actions say it all: rewards and features are the task's."""
-    states, actions = (np.asarray(x)[:, 0] for x in (log.observations, log.actions))
-    S, A = task.mdp.reward.shape
-    for name, values, count in (("state", states, S), ("action", actions, A)):
-        whole = (values == np.floor(values)) & (values >= 0) & (values < count)
-        if not whole.all():
-            at = int(np.flatnonzero(~whole)[0])
-            raise InvalidInput(f"{log.label}: {name} {values[at]:g} at step {at} is none of 0 to "
-                               f"{count - 1}")  # fmt: skip
-    if len(states) != len(actions) + 1:
-        raise InvalidInput(
-            f"{log.label}: {len(states)} states and {len(actions)} actions; an episode has one "
-            "state more than actions: the one where it ended"
-        )
-    rest = steps_at_rest(task, int(states[-1]), len(actions))
-    states = np.append(states, np.full(rest, states[-1]))
-    actions = np.append(actions, np.zeros(rest))
-    s, a = states[:-1].astype(int), actions.astype(int)
-    rewards, features = task.mdp.reward[s, a], task.phi[s, a]
-    if log.rewards is not None:
-        rewards = np.append(log.rewards, rewards[len(log) :])
-    if log.features is not None:
-        features = np.append(log.features, features[len(log) :], axis=0)
-    ended = log.terminated and not rest
-    return Trajectory(states[:, None], actions[:, None], rewards, features, ended, log.seed)
-
-
-def steps_at_rest(task: FiniteTask, last: int, steps: int) -> int:
-    """Of an episode that was recorded until a state that is never left: how many of its horizon
-    are still to come there. A learner's episodes have them, so the demonstrators' must."""
-    mdp = task.mdp
-    rows = mdp.transition[last * mdp.num_actions : (last + 1) * mdp.num_actions]
-    stays = np.allclose(rows[:, [last]].toarray(), 1.0)
-    return max(mdp.horizon - steps, 0) if stays and mdp.horizon is not None else 0

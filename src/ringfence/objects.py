@@ -20,14 +20,25 @@ from numpy.typing import ArrayLike, NDArray
 from ringfence.errors import InvalidInput
 
 Array = NDArray[np.float64]
+#: Of a feature's or task's name, and of a unit.
+MOST_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One named input of a constraint, with its unit ("speed", "m/s")."""
+    """One named input of a constraint, with its unit ("speed", "m/s"): short printable words, as
+    they go to terminals and pages."""
 
     name: str
     unit: str
+
+    def __post_init__(self) -> None:
+        for word in (self.name, self.unit):
+            if type(word) is not str or not word.isprintable() or len(word) > MOST_CHARACTERS:
+                raise InvalidInput(
+                    f"{word!r:.60} is not a feature's name or unit: these are words of at most "
+                    f"{MOST_CHARACTERS} printable characters"
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,13 +229,19 @@ ARRAYS = ("observations", "actions", "rewards", "features")
 
 @dataclass(frozen=True, eq=False)
 class TaskDemos:
-    """One task's trajectories, training and held-out. Their arrays are read-only copies."""
+    """One task's trajectories, training and held-out. Their arrays are read-only copies.
+
+    task: its name, a printable word or a few."""
 
     task: str
     train: tuple[Trajectory, ...]
     heldout: tuple[Trajectory, ...]
 
     def __post_init__(self) -> None:
+        if not self.task.isprintable() or len(self.task) > MOST_CHARACTERS:
+            raise InvalidInput(
+                f"task {self.task!r:.60}: a name has at most {MOST_CHARACTERS} printable characters"
+            )
         if not self.train:
             raise InvalidInput(f"task {self.task!r}: no training trajectories; give at least one")
         for split in ("train", "heldout"):
@@ -294,12 +311,34 @@ def sealed(t: Trajectory, label: str) -> Trajectory:
                 f"{label}: {name} have shape {values.shape}, but {T} rewards need ({T}, n): "
                 "one row per step"
             )
-    return Trajectory(obs, actions, rewards, features, bool(t.terminated), t.seed)
+    ended, seed = flag(t.terminated, label), t.seed
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
+        raise InvalidInput(f"{label}: the reset's seed is {seed!r:.60}, not a whole number")
+    return Trajectory(obs, actions, rewards, features, ended, None if seed is None else int(seed))
+
+
+def flags(values: Any, label: str) -> NDArray[np.bool_]:
+    """Ends of steps [T], as `flag` takes them."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
+        raise InvalidInput(f"{label}: its ends are not all True or False ({array.dtype})")
+    return array.astype(np.bool_)
+
+
+def flag(value: Any, label: str) -> bool:
+    """Did an episode end by itself? True or False, or 1 or 0: NaN and "False" would count as
+    true."""
+    array = np.asarray(value)
+    if array.ndim or array.dtype.kind not in "biuf" or value not in (0, 1):
+        raise InvalidInput(f"{label}: terminated is {value!r:.60}; give True or False")
+    return bool(value)
 
 
 def _numbers(values: Any, name: str, label: str) -> Array:
     """A read-only array of finite numbers, copied unless nobody else can change it."""
     try:
+        if (kind := np.asarray(values).dtype).kind not in "fiub":  # text, too, would be converted
+            raise ValueError(f"they are {kind}")
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{label}: {name} are not an array of numbers ({error})") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringfence.cli.main import main
-from small_worlds import MAP, once
+from small_worlds import MAP
 
 Ask = Callable[..., tuple[int, str, str]]
 
@@ -39,9 +39,3 @@ def specimens(folder: Path) -> None:
     assert main(["demos", "make", *small, *few, "--out", str(folder / "demos")]) == 0
     demos = ["--demos", str(folder / "demos")]
     assert main(["learn", *small, *demos, "--out", str(folder / "run")]) == 0
-
-
-@pytest.fixture(scope="session")
-def here(shared: Path) -> Path:
-    """A folder with one good specimen of each kind of input: for reading only."""
-    return once(shared, "specimens", specimens)

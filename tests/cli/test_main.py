@@ -14,6 +14,7 @@ from typing import NoReturn
 import pytest
 
 import own_cart
+import ringfence
 from ringfence.cli.main import main, natural, parser, recorded_command
 
 Ask = Callable[..., tuple[int, str, str]]
@@ -24,11 +25,16 @@ def bad_map(text: str) -> Damage:
     return lambda here: (here / "bad.txt").write_text(text)
 
 
+TESTS, SOURCES = (str(Path(f).parents[1]) for f in (__file__, ringfence.__file__))
+
+
 def damaged(path: str, old: str, new: str) -> Damage:
     def damage(here: Path) -> None:
         file = here / path
         text = file.read_text()
         assert old in text
+        if path.endswith(".toml"):  # whoever edits it on purpose takes the seal away
+            text = text.partition("\n")[2]
         file.write_text(text.replace(old, new))
 
     return damage
@@ -81,15 +87,15 @@ BAD: dict[str, list[tuple[Damage, list[str], str]]] = {
             ["learn", "--demos", "demos", "--out", "new"],
             r"goal \(0,3\)': the world has no such task",
         ),
-        (damaged(INDEX, '"schema": 1', '"schema": 9'), DEMOS, r"schema"),
+        (damaged(INDEX, '"schema": 2', '"schema": 9'), DEMOS, r"its SHA-256 is not that"),
         (nothing, [*MAKE, "--paths", "0"], r"paths must be"),
         (nothing, [*MAKE, "--noise", "2"], r"noise must be"),
         (nothing, ["demos", "make", "--out", "demos"], r"exists already; choose"),
         (nothing, ["demos", "check", "run"], r"demonstrations.json"),
         (nothing, [*DEMOS, "--paths", "3"], r"--paths is how demonstrations are made; demos has"),
         (nothing, [*MAKE, "--keep-saturated", "0.1"], r"keep_saturated: unknown; there are"),
-        (an_archive, ["demos", "check", "logs.npz"], r"logs.npz.*demos check FILE.toml"),
-        (an_archive, ["demos", "show", "logs.npz"], r"demos check FILE.toml"),
+        (an_archive, ["demos", "check", "logs.npz"], r"logs.npz: can't be read as .npz"),
+        (an_archive, ["demos", "show", "logs.npz"], r"can't be read as .npz"),
         (nothing, ["learn", "--world", "ant"], r"no demonstrations: give --demos"),
     ],
     "config": [
@@ -155,6 +161,13 @@ BAD: dict[str, list[tuple[Damage, list[str], str]]] = {
         (nothing, ["resume", "nowhere"], r"not a run directory.*ringfence learn"),
         (lambda h: (h / "run/config.toml").write_text("["), RESUME, r"not valid TOML"),
         (damaged("run/config.toml", "schema = 2", "schema = 7"), RESUME, r"schema 7, written by"),
+        (
+            lambda h: (h / "run/config.toml").write_text(
+                (h / "run/config.toml").read_text().replace("seed = 0", "seed = 1")
+            ),
+            RESUME,
+            r"config.toml: it was altered after it was written",
+        ),
         (
             damaged("run/config.toml", "schema = 2", "schema = 1"),
             RESUME,
@@ -470,15 +483,20 @@ def test_a_file_that_the_system_refuses_is_named(
     assert err.startswith(f"ringfence: {words}")
 
 
-def test_an_error_that_is_of_no_file_is_not_hidden(
-    here: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+def test_an_unforeseen_error_is_one_line_and_a_log(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
 ) -> None:
     def fail(*_: object) -> NoReturn:
         raise OSError("a bug")
 
     monkeypatch.setattr("ringfence.demos.dataset.load", fail)
-    with pytest.raises(OSError, match="a bug"):
-        ask("demos", "check", here / "demos")
+    monkeypatch.setenv("RINGFENCE_CACHE", str(tmp_path))
+    code, out, err = ask("demos", "check", here / "demos")
+    (log,) = (tmp_path / "logs").iterdir()
+    line = f"ringfence: an unforeseen OSError: a bug; its traceback is in {log}\n"
+    assert (code, out, err) == (1, "", line)
+    assert "Traceback (most recent call last)" in log.read_text()
+    assert log.read_text().startswith(f"ringfence demos check {here / 'demos'}\n")
 
 
 def test_a_reader_that_goes_ends_the_command_without_a_word(here: Path) -> None:
@@ -508,7 +526,7 @@ def test_a_module_of_the_working_directory_is_found_by_workers_and_on_resume(
         done = subprocess.run(
             [sys.executable, "-P", "-c", script, *words.split()],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(Path(own_cart.__file__).parent)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([TESTS, SOURCES])},
             capture_output=True,
             text=True,
             check=False,

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ringfence.demos.dataset import content_hash, load, save
+from ringfence.disk import sha256, write_document
 from ringfence.errors import InvalidInput
 from ringfence.objects import ARRAYS, Demonstrations, Feature, TaskDemos, Trajectory
 from trajectories import FEATURES, trajectory
@@ -313,16 +314,16 @@ EPISODE_1 = rf"{DATA}, task 'walk to \(3,9\)', episode 1: "
 DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no folder": (lambda folder: shutil.rmtree(folder), "no such folder.*ringfence demos make"),
     "no index": (remove("demonstrations.json"), r"no demonstrations\.json"),
-    "index cut": (truncate("demonstrations.json"), r"demonstrations\.json: can't be read as JSON"),
+    "index cut": (truncate("demonstrations.json"), r"demonstrations\.json: it can't be read"),
     "index a list": (
         lambda folder: (folder / "demonstrations.json").write_text("[1]"),
-        "'schema' is missing",
+        "holds no JSON object",
     ),
     "index binary": (
         lambda folder: (folder / "demonstrations.json").write_bytes(b"\xff\xfe"),
-        "can't be read as JSON",
+        "it can't be read",
     ),
-    "future schema": (edit_index(lambda x: x.update(schema=2)), "schema 2.*upgrade Ringfence"),
+    "future schema": (edit_index(lambda x: x.update(schema=3)), "schema 3.*upgrade Ringfence"),
     "past schema": (edit_index(lambda x: x.update(schema=0)), "schema 0.*demos make"),
     "no hash": (edit_index(lambda x: x.pop("content_hash")), "'content_hash' is missing"),
     "features not a list": (edit_index(lambda x: x.update(features="x")), "'features' is missing"),
@@ -347,14 +348,17 @@ DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "count a bool": (edit_index(lambda x: x["tasks"][1].update(train=True)), "'train' is missing"),
     "episode uncounted": (edit_index(lambda x: x["tasks"][0].update(heldout=0)), "3 episodes"),
-    "dataset gone": (remove("task-00-v0"), f"{DATA}, task .*can't be read as a Minari"),
-    "hdf5 gone": (remove(f"{DATA}/main_data.hdf5"), f"{DATA}, task .*can't be read as a Minari"),
-    "hdf5 cut": (truncate(f"{DATA}/main_data.hdf5"), f"{DATA}, task .*can't be read as a Minari"),
+    "dataset gone": (remove("task-00-v0"), f"{DATA}/main_data.hdf5: not the file that was written"),
+    "hdf5 gone": (
+        remove(f"{DATA}/main_data.hdf5"),
+        "main_data.hdf5: not the file that was written",
+    ),
+    "hdf5 cut": (truncate(f"{DATA}/main_data.hdf5"), "can't be read as HDF5"),
     "hdf5 is text": (
         lambda folder: (folder / DATA / "main_data.hdf5").write_text("hello"),
-        "can't be read as a Minari dataset",
+        "can't be read as HDF5",
     ),
-    "metadata cut": (truncate(f"{DATA}/metadata.json"), "can't be read as a Minari dataset"),
+    "metadata cut": (truncate(f"{DATA}/metadata.json"), "metadata.json: not valid JSON"),
     "NaN reward": (
         set_at("rewards", 3, np.nan),
         EPISODE_1 + r"rewards hold nan at index \(3,\)",
@@ -402,6 +406,62 @@ def test_damage_is_named(name: str, saved: Path, tmp_path: Path) -> None:
     folder = tmp_path / "demos"
     shutil.copytree(saved, folder)
     damage(folder)
+    with pytest.raises(InvalidInput):
+        load(folder)
+    reseal(folder)  # whoever damages on purpose does so, too
     with pytest.raises(InvalidInput, match=message) as caught:
         load(folder)
     assert str(folder) in str(caught.value)
+
+
+def reseal(folder: Path) -> None:
+    """Sums as if the folder had been written so."""
+    try:
+        index = json.loads((folder / "demonstrations.json").read_text())
+        del index["sha256"]
+    except (OSError, ValueError, TypeError):
+        return
+    files = [p for p in folder.rglob("data/*") if p.is_file()]
+    index["files"] = {str(p.relative_to(folder)): sha256(p.read_bytes()) for p in files}
+    write_document(folder / "demonstrations.json", index)
+
+
+def test_a_flipped_bit_in_any_file_is_noticed(saved: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for path in sorted(p for p in saved.rglob("*") if p.is_file()):
+        content = path.read_bytes()
+        for at in rng.integers(len(content), size=20):
+            folder = Path(shutil.copytree(saved, tmp_path / "demos", dirs_exist_ok=True))
+            flipped = bytearray(content)
+            flipped[at] ^= 1 << int(rng.integers(8))
+            (folder / path.relative_to(saved)).write_bytes(flipped)
+            try:
+                found = load(folder)
+            except InvalidInput:
+                continue
+            assert path.name == "demonstrations.json"  # white space, or the seal's own name
+            assert found.provenance == load(saved).provenance
+            assert content_hash(found) == content_hash(load(saved))
+
+
+def test_a_folder_of_schema_1_is_read_by_its_content(saved: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(saved, tmp_path / "demos"))
+    index = json.loads((folder / "demonstrations.json").read_text())
+    old = {name: value for name, value in index.items() if name not in ("files", "sha256")}
+    (folder / "demonstrations.json").write_text(json.dumps({**old, "schema": 1}))
+    assert content_hash(load(folder)) == content_hash(load(saved))
+    set_at("actions", (0, 0), 0.5)(folder)
+    with pytest.raises(InvalidInput, match="was altered after it was written"):
+        load(folder)
+
+
+def test_minari_recovers_an_environment_with_a_registered_id(tmp_path: Path) -> None:
+    t = trajectory(4, 1)
+    world = {"kind": "gym", "env": "Pendulum-v1", "kwargs": {"g": 5.0}, "steps": 50}
+    for name, provenance in (("known", {"world": world}), ("strange", {"world": {"env": "a:b"}})):
+        made = Demonstrations((TaskDemos("a", (t, t), ()),), FEATURES, provenance)  # type: ignore[arg-type]
+        save(made, tmp_path / name)
+    env = minari.MinariDataset(tmp_path / "known/task-00-v0/data").recover_environment()
+    assert (env.spec.id, env.unwrapped.g, env.spec.max_episode_steps) == ("Pendulum-v1", 5.0, 50)
+    with pytest.raises(ValueError, match="env_spec is None"):
+        minari.MinariDataset(tmp_path / "strange/task-00-v0/data").recover_environment()

@@ -99,3 +99,39 @@ def test_choices_may_be_recorded_without_a_column_of_their_own() -> None:
     assert logs.columns(np.array([0, 2, 1])).tolist() == [[0], [2], [1]]
     rows = np.zeros((3, 2))
     assert logs.columns(rows) is rows
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("terminated", np.full(8, np.nan), "terminated is "),
+        ("terminated", np.array(["False"] * 8), "plain arrays"),
+        ("terminated", np.full(8, 2), "terminated is "),
+        ("seeds", np.full(8, -1), "at least 0"),
+        ("lengths", np.array([2**62] * 8), "at most"),
+        ("lengths", np.array([2**63 + 50] * 8, np.uint64), "at most"),
+    ],
+)
+def test_types_are_strict(tmp_path: Path, name: str, value: np.ndarray, words: str) -> None:
+    own_cart.write(tmp_path, **{name: value})
+    with pytest.raises(InvalidInput, match=words):
+        logs.read("logs.npz", tmp_path)
+
+
+def test_a_declared_size_is_looked_at_before_anything_is_read(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for n in range(12):
+            archive.writestr(f"{n}.npy", bytes(100_000_000))
+    assert (tmp_path / "bomb.npz").stat().st_size < 2_000_000
+    with pytest.raises(InvalidInput, match="1200000000 bytes of arrays are declared"):
+        logs.read("bomb.npz", tmp_path)
+
+
+def test_logs_are_shown_as_they_are(tmp_path: Path) -> None:
+    own_cart.write(tmp_path)
+    shown = logs.as_demonstrations(logs.read("logs.npz", tmp_path), "logs")
+    assert [f.name for f in shown.features] == ["speed"]
+    assert len(shown.tasks[0].train) == 8
+    own_cart.write(tmp_path, **{"info/speed": None, "rewards": None})
+    shown = logs.as_demonstrations(logs.read("logs.npz", tmp_path), "logs")
+    assert [f.name for f in shown.features] == ["feature_0"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import safetensors.numpy
 import ringfence
 from random_policies import policy_for
 from ringfence.deploy.policies import ABOUT, WEIGHTS, to_bytes
+from ringfence.disk import sha256, write_document
 from ringfence.errors import InvalidInput
 from ringfence.solvers.ppo import evaluate
 from ringfence.worlds.ant import AntTask
@@ -32,7 +35,7 @@ print(*{name.partition(".")[0] for name in sys.modules})
 
 def saved(folder: Path, task: str = "ant", **changes: object) -> Path:
     """A random policy of the Ant in a folder `policy`."""
-    about = {"constraint": "speed <= 0.75", "delta": 20.0, "ppo": {"augment": True}}
+    about = {"constraint": "speed <= 0.75", "delta": 20.0, "solver": {"augment": True}}
     place = folder / "policy"
     place.mkdir(parents=True)
     for name, content in to_bytes(
@@ -71,7 +74,7 @@ def test_a_generator_draws_as_training_does(tmp_path: Path) -> None:
 def test_it_is_steered_by_the_constraints_value_if_it_sees_it(tmp_path: Path) -> None:
     policy = ringfence.load_policy(saved(tmp_path / "sees"))
     assert not np.allclose(policy.act(np.ones(27), 0.5), policy.act(np.ones(27)))
-    blind = ringfence.load_policy(saved(tmp_path / "blind", ppo={"augment": False}))
+    blind = ringfence.load_policy(saved(tmp_path / "blind", solver={"augment": False}))
     assert np.array_equal(blind.act(np.ones(27), 0.5), blind.act(np.ones(27)))
 
 
@@ -114,32 +117,44 @@ def test_what_it_can_not_act_on_is_refused(
         policy.act(observation, cost_raw)  # type: ignore[arg-type]
 
 
-def unfinite(place: Path) -> None:
-    arrays = safetensors.numpy.load_file(place / WEIGHTS)
-    arrays["actor/b0"][0] = np.nan
-    safetensors.numpy.save_file(arrays, place / WEIGHTS)
+def changed(change: Callable[[dict[str, Any], dict[str, Any]], object]) -> Callable[[Path], None]:
+    """A policy that was changed on purpose: its sums are right."""
 
+    def harm(place: Path) -> None:
+        about = json.loads((place / ABOUT).read_text())
+        arrays = dict(safetensors.numpy.load_file(place / WEIGHTS))
+        change(about, arrays)
+        weights = safetensors.numpy.save(arrays)
+        del about["sha256"]
+        about["weights_sha256"] = sha256(weights)
+        (place / WEIGHTS).write_bytes(weights)
+        write_document(place / ABOUT, about)
 
-def other(place: Path) -> None:
-    arrays = safetensors.numpy.load_file(place / WEIGHTS)
-    del arrays["actor/b0"]
-    safetensors.numpy.save_file(arrays, place / WEIGHTS)
+    return harm
 
 
 def older(place: Path) -> None:
-    about = json.loads((place / ABOUT).read_text())
-    (place / ABOUT).write_text(json.dumps({**about, "schema": 1}))
+    changed(lambda about, arrays: about.update(schema=1))(place)
+
+
+def swapped(about: dict[str, Any], arrays: dict[str, Any]) -> None:
+    about["action_low"], about["action_high"] = about["action_high"], about["action_low"]
 
 
 HARM = [
     (lambda place: (place / ABOUT).unlink(), "no policy in it"),
     (lambda place: (place / ABOUT).write_text("{"), "can't be read"),
-    (lambda place: (place / ABOUT).write_text("[]"), "not of schema 2"),
-    (older, "not of schema 2"),
+    (lambda place: (place / ABOUT).write_text("[]"), "holds no JSON object"),
+    (older, "not of schema 3"),
+    (changed(swapped), "action_low is above action_high"),
+    (changed(lambda about, arrays: about.update(action_low=[0.0])), "shapes don't fit together"),
+    (changed(lambda about, arrays: about.update(action_low=["a"] * 8)), "could not convert"),
+    (changed(lambda about, arrays: about.update(solver={"augment": "no"})), "augment is 'no'"),
+    (changed(lambda about, arrays: arrays["norm/std"].fill(0)), "not above 0"),
     (lambda place: (place / WEIGHTS).unlink(), "can't be read"),
     (lambda place: (place / WEIGHTS).write_bytes(b"x"), "can't be read"),
-    (other, "not the arrays that policy.json names"),
-    (unfinite, "not all finite"),
+    (changed(lambda about, arrays: arrays.pop("actor/b0")), "actor/b0"),
+    (changed(lambda about, arrays: arrays["actor/b0"].fill(np.nan)), "not all finite"),
 ]
 
 
@@ -163,3 +178,21 @@ def test_a_policy_of_choices_gives_their_numbers(tmp_path: Path) -> None:
     assert policy.act(run.observations[0]).shape == (2,)
     drawn = policy.act(np.zeros((500, 2)), rng=np.random.default_rng(0))
     assert [sorted(np.unique(column)) for column in drawn.T] == [[0, 1, 2, 3, 4], [0, 1, 2]]
+
+
+def test_a_flipped_bit_is_noticed_or_without_effect(tmp_path: Path) -> None:
+    place, rng = saved(tmp_path) / "policy", np.random.default_rng(0)
+    whole, here = ringfence.load_policy(tmp_path), rng.standard_normal((5, 27))
+    for name in (ABOUT, WEIGHTS):
+        content = (place / name).read_bytes()
+        for at in rng.integers(len(content), size=100):
+            flipped = bytearray(content)
+            flipped[at] ^= 1 << int(rng.integers(8))
+            (place / name).write_bytes(flipped)
+            try:
+                found = ringfence.load_policy(tmp_path)
+            except InvalidInput:
+                continue
+            assert np.array_equal(found.act(here, 0.3), whole.act(here, 0.3))
+            assert name == ABOUT
+        (place / name).write_bytes(content)

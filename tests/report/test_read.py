@@ -110,6 +110,6 @@ def test_report_reads_files_and_builds_nothing() -> None:
 
 
 def test_kept_episodes_are_in_order(speed: Path) -> None:
-    first, second, *_ = read.read_episodes(speed / "ledger/solve1x0")
+    first, second, *_ = read.read_episodes(speed / "ledger/solve1x0", {})
     assert np.ptp(first[:, 0]) > 0
     np.testing.assert_allclose(second[:, 0] - first[:, 0], 1, atol=1e-6)

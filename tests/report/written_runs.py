@@ -14,6 +14,7 @@ import safetensors.numpy
 from ringfence.constraints.constraint_files import to_bytes
 from ringfence.constraints.linear import parse_inequality
 from ringfence.demos import dataset
+from ringfence.disk import write_sealed
 from ringfence.objects import Array, Constraint, Demonstrations, Feature, TaskDemos, Trajectory
 from saved_constraints import random_network
 
@@ -207,6 +208,6 @@ def _solve(folder: Path, episodes: Sequence[Array], noted: Mapping[str, Any]) ->
         "scalars": np.array([0.0, 1.0, 0.1, 201.0]),
         **noted,
     }
-    safetensors.numpy.save_file(arrays, folder / "arrays.safetensors")
     kept = {str(k): np.ascontiguousarray(e[::5], np.float32) for k, e in enumerate(episodes)}
-    safetensors.numpy.save_file(kept, folder / "episodes.safetensors")
+    files = {"arrays.safetensors": arrays, "episodes.safetensors": kept}
+    write_sealed(folder, {name: safetensors.numpy.save(a) for name, a in files.items()})

@@ -18,6 +18,7 @@ from ringfence.runs.config import (
     Config,
     Game,
     Opening,
+    agree,
     configure,
     kinds,
     make_solver,
@@ -55,6 +56,7 @@ def tiny() -> Config:
 def test_a_configuration_is_read_back_exactly(kind: str, tmp_path: Path) -> None:
     config, path = config_of(kind), tmp_path / "config.toml"
     path.write_text(to_toml(config))
+    agree(tmp_path, trust=True)
     assert read(path) == config
     assert to_toml(read(path)) == path.read_text()
 
@@ -71,10 +73,16 @@ def test_defaults_are_written_out() -> None:
         assert f"\n{entry}\n" in text
 
 
-def test_a_runs_file_needs_no_world_to_be_read(tmp_path: Path, finished: Finished) -> None:
+def test_a_runs_file_needs_no_world_to_be_read(
+    tmp_path: Path, finished: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The world's own defaults are written out, whatever they are in another version."""
-    text = (finished("gym") / "config.toml").read_text()
+    monkeypatch.setenv("RINGFENCE_CACHE", str(tmp_path / "cache"))  # where nothing was agreed to
+    text = (finished("gym") / "config.toml").read_text().partition("\n")[2]
     (tmp_path / "config.toml").write_text(text.replace("own_cart:make_cart", "gone:make"))
+    with pytest.raises(InvalidInput, match=r"names code .*env = 'gone:make'.*--trust"):
+        read(tmp_path / "config.toml")
+    agree(tmp_path, trust=True)
     config = read(tmp_path / "config.toml")
     assert config.solver.kind == "ppo"
     assert config.game.epsilon == -1.0

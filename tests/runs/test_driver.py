@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from ringfence.constraints import constraint_files
+from ringfence.disk import read_json, sealed_toml
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import Demonstrations, Feature, J, TaskDemos, Trajectory, behaviour_of
 from ringfence.report import page
@@ -40,7 +41,7 @@ Finished = Callable[[str], Path]
 
 
 def summary_of(run: Path) -> dict[str, Any]:
-    return dict(json.loads((run / "summary.json").read_text()))
+    return read_json(run / "summary.json")
 
 
 def changed(
@@ -125,7 +126,7 @@ def test_a_configuration_has_all_that_a_run_was_started_with(kind: str, finished
     run, given = finished(kind), config_of(kind)
     config = configs.read(run / "config.toml")
     assert replace(config, demos=given.demos) == given
-    assert configs.to_toml(config) == (run / "config.toml").read_text()
+    assert sealed_toml(configs.to_toml(config)) == (run / "config.toml").read_bytes()
 
 
 @every_world

@@ -13,23 +13,23 @@ import pytest
 from ringfence.demos import dataset
 from ringfence.errors import InvalidInput
 from ringfence.runs import folder
-from ringfence.runs.folder import Clock, only_driver, read_demos, refuse_existing, teller
+from ringfence.runs.folder import Clock, only_driver, quiet, read_demos, refuse_existing, teller
 from small_worlds import demos_of
 
 
 def test_a_run_is_created_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder.create(tmp_path / "run", "seed = 0\n", demos_of("grid"))
+    folder.create(tmp_path / "run", b"seed = 0\n", demos_of("grid"))
     assert (tmp_path / "run" / "config.toml").read_text() == "seed = 0\n"
     assert folder.is_run(tmp_path / "run")
 
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(folder, "publish", fail)
+    monkeypatch.setattr(folder, "claim", fail)
     with pytest.raises(KeyboardInterrupt):
-        folder.create(tmp_path / "other", "", demos_of("grid"))
+        folder.create(tmp_path / "other", b"", demos_of("grid"))
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
@@ -63,7 +63,7 @@ def test_an_empty_folder_gives_its_name_unless_it_is_the_working_one(
 
 def test_only_the_runs_own_demonstrations_are_read(tmp_path: Path) -> None:
     demos = demos_of("grid")
-    folder.create(tmp_path / "run", "", demos)
+    folder.create(tmp_path / "run", b"", demos)
     own = dataset.content_hash(demos)
     assert dataset.content_hash(read_demos(tmp_path / "run", own)) == own
     with pytest.raises(InvalidInput, match="not the demonstrations that this run was started with"):
@@ -112,7 +112,7 @@ def test_one_process_drives_and_the_lock_goes_with_it_however_it_ends(tmp_path: 
 def test_the_clock_adds_up_over_sessions(tmp_path: Path) -> None:
     path = tmp_path / "timing.json"
     path.write_text('{"seconds": 100.0}')
-    clock = Clock(path)
+    clock = Clock(path, quiet)
     clock.end_iteration()
     clock.end_iteration()
     clock.write()
@@ -121,9 +121,24 @@ def test_the_clock_adds_up_over_sessions(tmp_path: Path) -> None:
     assert 100.0 <= written["iteration_end_s"][0] <= written["iteration_end_s"][1] < 101.0
 
 
-def test_a_clock_that_was_cut_short_is_named(tmp_path: Path) -> None:
-    (tmp_path / "timing.json").write_text("{")
-    with pytest.raises(
-        InvalidInput, match=r"timing\.json: it can't be read .*delete it and resume"
-    ):
-        Clock(tmp_path / "timing.json")
+@pytest.mark.parametrize("text", ["{", "[]", '{"seconds": "1"}x', "{}", '{"seconds": null}'])
+def test_a_clock_that_was_damaged_is_told_and_begins_anew(tmp_path: Path, text: str) -> None:
+    (tmp_path / "timing.json").write_text(text)
+    told: list[dict[str, Any]] = []
+    Clock(tmp_path / "timing.json", told.append).write()
+    assert [(e["event"], e["so"]) for e in told] == [("damaged", "the clock begins anew")]
+    assert json.loads((tmp_path / "timing.json").read_text())["seconds"] < 1
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", ".lock", "ledger", "summary.json"])
+def test_nothing_in_a_run_leads_out_of_it(tmp_path: Path, name: str) -> None:
+    outside, run = tmp_path / "outside", tmp_path / "run"
+    outside.write_text("mine")
+    run.mkdir()
+    (run / name).symlink_to(outside)
+    with pytest.raises(InvalidInput, match=f"{name}: a link"), only_driver(run):
+        pass
+    if name == "metrics.jsonl":
+        with pytest.raises(InvalidInput, match="a link"):
+            teller(run, quiet)({"event": "start"})
+    assert outside.read_text() == "mine"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import own_cart
 from ringfence.demos import dataset, logs
 from ringfence.errors import InvalidInput
 from ringfence.objects import Finding, TaskDemos
+from ringfence.runs.check import examine
 from ringfence.runs.config import configure, make_world, read_user
 from ringfence.runs.gather import complete, gather, split
 from small_worlds import config_of, demos_of
@@ -139,7 +141,7 @@ def test_a_task_without_a_path_is_named(tmp_path: Path) -> None:
     text = own_cart.TOML.replace(
         "steps = 50", 'steps = 50\ntasks = [{ name = "a" }, { name = "b" }]', 1
     ).replace('path = "logs.npz"', 'paths = { a = "logs.npz" }')
-    with pytest.raises(InvalidInput, match=r"task 'b' has no demonstrations.*paths = \{ b = "):
+    with pytest.raises(InvalidInput, match=r"task 'b' has no demonstrations.*paths = \{ 'b' = "):
         gathered(own_cart.write(tmp_path, text))
 
 
@@ -150,3 +152,57 @@ def test_an_episode_that_is_not_finite_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"1.*not finite"):
         gathered(path)
     assert len(logs.read("logs.npz", tmp_path)) == 8
+
+
+def test_episodes_are_replayed_in_their_order_where_resets_are_remembered(tmp_path: Path) -> None:
+    text = own_cart.TOML.replace("own_cart:make_cart", "own_cart:Remembering")
+    logged = own_cart.recorded(own_cart.Remembering())
+    demos, said = only(own_cart.write(tmp_path, text, **logged))
+    assert "4 of 4 episodes, the same in their order only" in said
+    assert "go another way" not in said
+    kept = dict(own_cart.recorded(own_cart.Remembering()), **{"info/speed": None})
+    again, _ = only(own_cart.write(tmp_path, text, **kept))  # only a replay knows the speed
+    np.testing.assert_allclose(column(again, "features"), column(demos, "features"), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("digits", "remark"), [(4, True), (2, False)])
+def test_rounding_is_a_remark_and_no_refusal(tmp_path: Path, digits: int, remark: bool) -> None:
+    logged = own_cart.arrays()
+    rough = {"observations": logged["observations"].round(digits)}
+    _, said = only(own_cart.write(tmp_path, **rough))
+    assert ("rounded when it was recorded?" in said) == remark
+    assert ("go another way" in said) == (not remark)
+
+
+@pytest.mark.parametrize("kind", ["grid", "ant"])
+def test_logs_are_read_with_every_world(kind: str, tmp_path: Path) -> None:
+    config, demos = config_of(kind), demos_of(kind)
+    paths = {}
+    for k, task in enumerate(demos.tasks):
+        every = [t for _, t in task.labelled]
+        arrays = {
+            name: np.concatenate([getattr(t, name) for t in every])
+            for name in ("observations", "actions", "rewards", "features")
+        }
+        lengths, ends = [len(t) for t in every], [t.terminated for t in every]
+        np.savez(tmp_path / f"{k}.npz", lengths=lengths, terminated=ends, **arrays)
+        paths[task.task] = f"{k}.npz"
+    found = examine(replace(config, demos=replace(config.demos, paths=paths)), tmp_path)
+    assert found.errors == ()
+    assert found.demos is not None
+    for own, read in zip(demos.tasks, found.demos.tasks, strict=True):
+        assert [t.features.tolist() for _, t in read.labelled] == [
+            t.features.tolist() for _, t in own.labelled
+        ]
+
+
+def test_of_a_world_that_replays_nothing_features_must_be_recorded(tmp_path: Path) -> None:
+    t = demos_of("ant").tasks[0].train[0]
+    one = {"observations": t.observations, "actions": t.actions, "rewards": t.rewards}
+    two = {name: np.concatenate([a, a]) for name, a in one.items()}
+    np.savez(tmp_path / "a.npz", lengths=[len(t)] * 2, terminated=[t.terminated] * 2, **two)
+    config = config_of("ant")
+    named = replace(config, demos=replace(config.demos, path="a.npz"))
+    assert "record 'rewards' [N] and 'features' [N, 3]: x (m), y (m), speed (m/s)" in (
+        examine(named, tmp_path).reason
+    )

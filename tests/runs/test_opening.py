@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from ringfence.disk import read_json
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Demonstrations, Solution, TaskDemos, behaviour_of
 from ringfence.players.player import Begun
@@ -71,9 +71,14 @@ def test_clones_are_made_once_and_read_afterwards(tmp_path: Path) -> None:
     file = tmp_path / "start" / "0.safetensors"
     other = {k: np.asarray(v + 1) for k, v in clone.items()}  # whole, but another policy
     for content in (b"torn", safetensors.numpy.save(other)):
+        events.clear()
         file.write_bytes(content)
-        with pytest.raises(InvalidInput, match="start"):
-            opened(tmp_path, Answers(solution(1.0, 0.5)), events)
+        found, _ = opened(tmp_path, Answers(solution(1.0, 0.5)), events)
+        assert [e["event"] for e in events] == ["damaged", "cloning"]
+        again = found.begin(0, None)
+        assert {k: v.tobytes() for k, v in again.items()} == {
+            k: v.tobytes() for k, v in clone.items()
+        }
 
 
 def test_the_first_constraint_answers_to_what_the_clone_does(tmp_path: Path) -> None:
@@ -196,7 +201,7 @@ def test_where_nothing_is_to_learn_no_game_is_played(tmp_path: Path, monkeypatch
     assert not (run / "constraint").exists()
     (name,) = summary["unconstrained"]["ledger"]
     assert Ledger(run / "ledger").get(name) is not None
-    assert driver.drive(run) == json.loads((run / "summary.json").read_text())
+    assert driver.drive(run) == read_json(run / "summary.json")
     with pytest.raises(InvalidInput, match="no constraint was needed, so there is no game"):
         driver.extend(run, 5)
 

@@ -25,6 +25,7 @@ from typing import Any
 import pytest
 
 from ringfence.cli.main import main
+from ringfence.disk import sealed_toml
 from ringfence.errors import InvalidInput
 from ringfence.runs import config as configs
 from ringfence.runs import driver
@@ -240,9 +241,9 @@ class Disk:
         self.seen.add(digest.hexdigest())
         copy = self.copies / f"{len(self.seen):03d}"
         shutil.copytree(self.folder, copy)
-        mine = f".{os.getpid()}.partial"  # a killed process had another number
-        for path in sorted(copy.rglob(f".*{mine}"), reverse=True):
-            path.rename(path.with_name(path.name.replace(mine, ".1.partial")))
+        mine = f".{os.getpid()}-"  # a killed process had another number, nobody's now
+        for path in sorted(copy.rglob(f".*{mine}*.partial"), reverse=True):
+            path.rename(path.with_name(path.name.replace(mine, f".{2**22 + 1}-")))
 
 
 @pytest.fixture(scope="session")
@@ -345,16 +346,30 @@ def torn(finished: Finished, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished("grid"), tmp_path / "run"))
 
 
-def test_a_damaged_ledger_entry_is_named(torn: Path) -> None:
-    entry = next((torn / "ledger").iterdir())
-    (entry / "arrays.safetensors").write_bytes(b"torn")
-    with pytest.raises(InvalidInput, match=f"{entry.name}.*delete it and resume"):
-        driver.drive(torn)
+@pytest.mark.parametrize("name", ["ledger/*/arrays.safetensors", "timing.json", "summary.json"])
+def test_what_was_damaged_is_told_and_made_again(name: str, torn: Path, finished: Finished) -> None:
+    path, told = next(torn.glob(name)), list[dict[str, Any]]()
+    path.write_bytes(b"torn")
+    driver.drive(torn, on_event=told.append)
+    assert result(torn) == result(finished("grid"))
+    damaged = [event for event in told if event["event"] == "damaged"]
+    assert [path.parent.name in e["what"] or path.name in e["what"] for e in damaged] == (
+        [] if name == "summary.json" else [True]  # which is written anew in any case
+    )
 
 
-def test_a_clock_that_was_cut_short_is_named(torn: Path) -> None:
-    (torn / "timing.json").write_text('{"seconds": 1')
-    with pytest.raises(InvalidInput, match=r"timing.json: it can't be read .*delete it and resume"):
+def test_damaged_clones_are_cloned_again(tmp_path: Path, finished: Finished) -> None:
+    run, told = Path(shutil.copytree(finished("gym"), tmp_path / "run")), list[dict[str, Any]]()
+    (run / "start/0.safetensors").write_bytes(b"torn")
+    driver.drive(run, on_event=told.append)
+    assert result(run) == result(finished("gym"))
+    assert [e["event"] for e in told[:3]] == ["start", "damaged", "cloning"]
+
+
+def test_an_altered_configuration_is_refused(torn: Path) -> None:
+    config = torn / "config.toml"
+    config.write_text(config.read_text().replace("iterations = 5", "iterations = 4"))
+    with pytest.raises(InvalidInput, match=r"config.toml: it was altered after it was written"):
         driver.drive(torn)
 
 
@@ -362,7 +377,8 @@ def test_other_demonstrations_are_refused(torn: Path) -> None:
     config = torn / "config.toml"
     digest = json.loads((torn / "constraint/constraint.json").read_text())["provenance"]
     swapped = digest["demonstrations_sha256"][::-1]
-    config.write_text(config.read_text().replace(digest["demonstrations_sha256"], swapped))
+    text = config.read_text().partition("\n")[2].replace(digest["demonstrations_sha256"], swapped)
+    config.write_bytes(sealed_toml(text))
     with pytest.raises(InvalidInput, match="not the demonstrations"):
         driver.drive(torn)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from ringfence.errors import InvalidInput
 
 if TYPE_CHECKING:
     from ringfence.api import Learned, Solved
-    from ringfence.objects import Finding
+    from ringfence.objects import Demonstrations, Finding
 
 
 def quickstart(options: Namespace) -> None:
@@ -84,7 +85,8 @@ def experts_of(options: Namespace) -> dict[str, Any]:
 
 def demos_check(options: Namespace) -> None:
     from ringfence import api
-    from ringfence.demos import checks, dataset
+    from ringfence.demos import checks
+    from ringfence.demos.logs import is_log
     from ringfence.runs.config import make_world, tagged
 
     ready()
@@ -93,10 +95,13 @@ def demos_check(options: Namespace) -> None:
             raise InvalidInput(f"--world has no effect here; {options.demos} says it all")
         findings = list(api.check(options.demos))
     else:
-        refuse_file(options.demos)
-        given = dataset.load(options.demos)
-        findings = checks.check(given)
-        if options.world is not None:
+        given = None
+        if options.world is None or not is_log(str(options.demos), Path()):
+            given = load_any(options.demos)
+            findings = checks.check(given)
+        else:
+            findings = list(api.check(world_of(options, {}), options.demos))
+        if options.world is not None and given is not None:
             table = world_of(options, {})
             world = make_world(tagged("--world", "world", table))
             findings = [*world.check(given), *findings]
@@ -114,19 +119,18 @@ def tell_findings(findings: Sequence[Finding]) -> None:
 
 
 def demos_show(options: Namespace) -> None:
-    from ringfence.demos import checks, dataset
+    from ringfence.demos import checks
 
-    refuse_file(options.demos)
-    print(checks.describe(dataset.load(options.demos)))
+    print(checks.describe(load_any(options.demos)))
 
 
-def refuse_file(path: Path) -> None:
-    """Logs of one's own are read together with what a TOML file says of them."""
-    if path.is_file():
-        raise InvalidInput(
-            f"{path}: logs are checked beside their environment: name both in a TOML file "
-            "(docs/your-environment.md) and run 'ringfence demos check FILE.toml'"
-        )
+def load_any(path: Path) -> Demonstrations:
+    """A folder of ours, or logs as they are: an .npz, a Minari folder."""
+    from ringfence.demos import dataset, logs
+
+    if logs.is_log(str(path), Path()):
+        return logs.as_demonstrations(logs.read(str(path), Path()), path.name)
+    return dataset.load(path)
 
 
 # Games -------------------------------------------------------------------------------------------
@@ -258,8 +262,10 @@ def resume(options: Namespace) -> None:
             raise InvalidInput("--iterations is for games; this is a single problem: leave it out")
         if options.workers != 1:
             raise InvalidInput("--workers share a game; this is a single problem: leave it out")
+        agree(options.run, options.trust)
         finish_single(options.run)
         return
+    agree(options.run, options.trust)
     config.read(options.run / "config.toml")  # refuses what this version can't go on with
     if options.iterations is not None:
         driver.extend(options.run, options.iterations)
@@ -304,6 +310,8 @@ def transfer(options: Namespace) -> None:
     from ringfence.cli.progress import run_progress
 
     ready()
+    if ".toml" not in (options.task or ""):  # a file that the user names is the user's own
+        agree(options.run, options.trust)
     task: Any = options.task
     if (options.goal is None) != (options.start is None):
         raise InvalidInput("a new task on a map needs both --goal and --start")
@@ -506,6 +514,14 @@ def ready() -> None:
 
     from_working_directory()
     warn_once()
+
+
+def agree(run: Path, trust: bool) -> None:
+    """The code that a run names is called if this user made it, or agrees to it now."""
+    from ringfence.runs.config import agree as ask
+
+    there = sys.stdin.isatty() and sys.stdout.isatty()
+    ask(run, trust, input if there else None)
 
 
 def settings_of(options: Namespace, *tables: str) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ringfence.cli import commands
+from ringfence.cli.failures import in_one_line, printable
 from ringfence.cli.options import OPTIONS
 from ringfence.compilation import keep_compiled
-from ringfence.errors import InvalidInput, RingfenceError
+from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
 
 
 class Parser(argparse.ArgumentParser):
@@ -53,31 +54,52 @@ def has_default(action: argparse.Action) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 done, 1 the run failed, 2 wrong use, 130 interrupted."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    options, unknown = parser(words).parse_known_args(words)
-    if unknown:
-        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    options.command_line = recorded_command(words)
-    keep_compiled()
+    options: argparse.Namespace | None = None
     try:
-        options.function(options)
+        options = parsed(words)
+        call(options)
     except InvalidInput as problem:
-        print(f"ringfence: {as_called(str(problem))}", file=sys.stderr)
+        tell(as_called(str(problem)))
         return 2
     except RingfenceError as problem:
-        print(f"ringfence: {as_called(str(problem))}", file=sys.stderr)
+        tell(as_called(str(problem)))
         return 1
     except KeyboardInterrupt:
-        print(f"\nringfence: stopped{as_called(way_on(options))}", file=sys.stderr)
+        print(file=sys.stderr)  # after the terminal's ^C
+        tell(f"stopped{as_called(way_on(options)) if options is not None else ''}")
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as problem:
-        if problem.filename is None:
-            raise
-        print(f"ringfence: {unusable(problem)}", file=sys.stderr)
-        return 2
+    except Exception as problem:
+        if isinstance(problem, OSError) and problem.filename is not None:
+            tell(unusable(problem))
+            return 2
+        tell(in_one_line(problem, recorded_command(words)))
+        return 1
     return 0
+
+
+def parsed(words: Sequence[str]) -> argparse.Namespace:
+    options, unknown = parser(words).parse_known_args(words)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    options.command_line = recorded_command(words)
+    return options
+
+
+def call(options: argparse.Namespace) -> None:
+    keep_compiled()
+    try:
+        options.function(options)
+    except SystemExit as stop:  # ours are all behind us: see `parsed`
+        raise SolverFailed(
+            f"code that was called ended the program (sys.exit({stop.code!r:.60})); mend it"
+        ) from stop
+
+
+def tell(problem: str) -> None:
+    print(f"ringfence: {printable(problem)}", file=sys.stderr)
 
 
 def as_called(hint: str) -> str:
@@ -99,8 +121,8 @@ def unusable(problem: OSError) -> str:
     """A file that the system refuses, in words. It was to be read if it is missing in a folder
     that is there, or must not be read; else to be written."""
     path = Path(os.fsdecode(problem.filename))
-    missing = isinstance(problem, FileNotFoundError) and path.parent.is_dir()
-    shut = path.exists() and not os.access(path, os.R_OK)
+    missing = isinstance(problem, FileNotFoundError) and os.path.isdir(path.parent)
+    shut = os.path.exists(path) and not os.access(path, os.R_OK)
     return f"{path} can't be {'read' if missing or shut else 'written'} ({problem.strerror})"
 
 
@@ -317,6 +339,7 @@ def _transfer(sub: Any) -> None:
     )
     _set(one)
     _seed(one)
+    _trust(one)
     one.add_argument("--out", type=Path, help="folder for policy, summary and picture")
 
 
@@ -343,6 +366,7 @@ def _report_and_resume(sub: Any) -> None:
     resume.add_argument("run", type=Path, help="a run directory")
     resume.add_argument("--iterations", type=int, help="play on, to more than the game had")
     _workers(resume)
+    _trust(resume)
 
     about = "how many more demonstrations are needed, and of which task"
     plan = _command(sub, "plan", commands.plan, about, "plan runs/maze --spread 0.02")
@@ -421,6 +445,11 @@ def _config(one: Parser) -> None:
 
 def _workers(one: Parser) -> None:
     one.add_argument("--workers", type=int, default=1, help="worker processes")
+
+
+def _trust(one: Parser) -> None:
+    words = "call the code that someone else's run names, without asking"
+    one.add_argument("--trust", action="store_true", help=words)
 
 
 def _seed(one: Parser) -> None:

@@ -61,6 +61,7 @@ class Progress:
             "update": self.update,
             "solved": self.on_solved,
             "iteration": self.iteration,
+            "damaged": lambda e: self.line.print(f"warning: {e['what']}: {e['so']}"),
             "analysis": self.analysis,
         }.get(event["event"])
         if told is not None:

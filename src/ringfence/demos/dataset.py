@@ -3,7 +3,7 @@
 A folder of demonstrations:
 
     demonstrations.json     schema, features with units, the tasks in order with their split,
-                            provenance, hash of the content
+                            provenance, hash of the content, SHA-256 of the files and of itself
     task-00-v0/data/        one Minari dataset per task: first the training episodes, then the
     task-01-v0/data/ ..     held-out ones; features [T, d] stand under infos["features"]
 
@@ -19,16 +19,25 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from errno import ENOSPC
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ringfence.disk import sync, writing
+from ringfence.demos.minari_files import ABOUT, DATA, require_plain_data
+from ringfence.disk import (
+    claim,
+    fresh_partial,
+    read_file,
+    read_json,
+    sha256,
+    sync,
+    write_document,
+    writing,
+)
 from ringfence.errors import InvalidInput
 from ringfence.objects import (
     ARRAYS,
@@ -38,12 +47,14 @@ from ringfence.objects import (
     TaskDemos,
     Trajectory,
     check_widths,
+    flags,
     sealed,
 )
 
 _Kind = TypeVar("_Kind")
 
-SCHEMA = 1
+#: Schema 1 has no sums of files, only the hash of their content.
+SCHEMA, WITHOUT_SUMS = 2, 1
 INDEX = "demonstrations.json"
 FEATURES_KEY = "features"
 #: What HDF5 takes for an episode of a few numbers, and for each byte of a long one, as measured.
@@ -101,15 +112,14 @@ def save(demos: Demonstrations, folder: Path) -> None:
         # HDF5 on a full disk prints an error per object, and then may end the process.
         if shutil.disk_usage(folder.parent).free < _room(demos):
             raise OSError(ENOSPC, os.strerror(ENOSPC))
-        with TemporaryDirectory(".partial", f".{folder.name}.", folder.parent) as temporary:
-            # One level down, because a temporary folder's own permissions are private.
-            partial = Path(temporary, folder.name)
-            partial.mkdir()
+        partial = fresh_partial(folder)
+        try:
             _write(demos, partial)
-            for path in (*partial.rglob("*"), partial):
+            for path in partial.rglob("*"):
                 sync(path)
-            os.rename(partial, folder)
-        sync(folder.parent)
+            claim(partial, folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def _room(demos: Demonstrations) -> float:
@@ -121,7 +131,7 @@ def _room(demos: Demonstrations) -> float:
 
 def _write(demos: Demonstrations, folder: Path) -> None:
     for k, task in enumerate(demos.tasks):
-        _write_minari(task, folder / _dataset_id(k))
+        _write_minari(task, folder / _dataset_id(k), _spec(demos.provenance, task.task))
     index = {
         "schema": SCHEMA,
         "features": [{"name": f.name, "unit": f.unit} for f in demos.features],
@@ -136,9 +146,13 @@ def _write(demos: Demonstrations, folder: Path) -> None:
         ],
         "provenance": demos.provenance,
         "content_hash": content_hash(demos),
+        "files": {
+            str(path.relative_to(folder)): sha256(path.read_bytes())
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        },
     }
-    text = json.dumps(index, indent=2, allow_nan=False)
-    (folder / INDEX).write_text(text + "\n", encoding="utf-8")
+    write_document(folder / INDEX, index)
 
 
 def _dataset_id(k: int) -> str:
@@ -146,7 +160,23 @@ def _dataset_id(k: int) -> str:
     return f"task-{k:02d}-v0"
 
 
-def _write_minari(task: TaskDemos, folder: Path) -> None:
+def _spec(provenance: Mapping[str, Any], task: str) -> Any | None:
+    """Gymnasium's description of the environment, where its id is registered: with it Minari
+    recovers the environment."""
+    import gymnasium
+
+    world = provenance.get("world")
+    if not isinstance(world, dict) or world.get("env") not in gymnasium.registry:
+        return None
+    kwargs = dict(world.get("kwargs", {}))
+    for one in world.get("tasks", ()):
+        kwargs |= one.get("kwargs", {}) if one.get("name") == task else {}
+    spec = gymnasium.spec(world["env"])
+    steps = world.get("steps") or spec.max_episode_steps
+    return replace(spec, kwargs={**spec.kwargs, **kwargs}, max_episode_steps=steps)
+
+
+def _write_minari(task: TaskDemos, folder: Path, spec: Any | None) -> None:
     """One Minari dataset in folder/data, where Minari expects the data of the id `folder`."""
     import minari
     from gymnasium.spaces import Box
@@ -174,6 +204,7 @@ def _write_minari(task: TaskDemos, folder: Path) -> None:
         data,
         observation_space=space(first.observations.shape[1]),
         action_space=space(first.actions.shape[1]),
+        env_spec=spec,
         data_format="hdf5",
     )
     storage.update_metadata(
@@ -200,6 +231,8 @@ def load(folder: Path) -> Demonstrations:
         for f in _field(index, "features", list, path)
     )
     entries = _field(index, "tasks", list, path)
+    if index["schema"] != WITHOUT_SUMS:
+        _check_files(folder, _field(index, "files", dict, path), len(entries))
     tasks = tuple(_read_task(folder, k, entry, features) for k, entry in enumerate(entries))
     try:
         demos = Demonstrations(tasks, features, _field(index, "provenance", dict, path))
@@ -225,17 +258,26 @@ def _read_index(path: Path) -> Any:
         raise InvalidInput(f"{path.parent}: no such folder of demonstrations; {fix}")
     if not path.is_file():
         raise InvalidInput(f"{path.parent}: no {INDEX}, so not a folder of demonstrations; {fix}")
-    try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path}: can't be read as JSON ({error}); {fix}") from error
+    index = read_json(path, f"take an unaltered copy or {fix}")
     schema = _field(index, "schema", int, path)
-    if schema != SCHEMA:
+    if schema not in (SCHEMA, WITHOUT_SUMS):
         advice = "upgrade Ringfence" if schema > SCHEMA else fix
         raise InvalidInput(
             f"{path}: schema {schema}, but this version of Ringfence reads {SCHEMA}; {advice}"
         )
     return index
+
+
+def _check_files(folder: Path, sums: dict[str, Any], tasks: int) -> None:
+    """The files are those that were written. Their names are computed, as the folders' are."""
+    names = [f"{_dataset_id(k)}/data/{name}" for k in range(tasks) for name in (DATA, ABOUT)]
+    for name in names:
+        path = folder / name
+        if not path.is_file() or sha256(read_file(path)) != sums.get(name):
+            raise InvalidInput(
+                f"{path}: not the file that was written (its SHA-256 is not what {INDEX} says); "
+                "take an unaltered copy or make the demonstrations again"
+            )
 
 
 def _field(entry: Any, key: str, kind: type[_Kind], path: Path) -> _Kind:
@@ -277,6 +319,7 @@ def _read_minari(data: Path, task: str) -> Iterator[Trajectory]:
     """The episodes of one Minari dataset, in order."""
     import minari
 
+    require_plain_data(data)
     n = 0
     try:
         dataset = minari.MinariDataset(data)
@@ -303,7 +346,7 @@ def _trajectory(episode: Any, features_key: str, label: str) -> Trajectory:
     """One Minari episode as a trajectory whose features stand in infos[features_key]."""
     if features_key not in (episode.infos or {}):
         raise InvalidInput(f"{label}: no features; infos must hold {features_key!r} [T, d]")
-    ends = np.asarray(episode.terminations, bool) | np.asarray(episode.truncations, bool)
+    ends = flags(episode.terminations, label) | flags(episode.truncations, label)
     if len(ends) != len(episode.rewards) or not ends[-1:].all() or ends[:-1].any():
         raise InvalidInput(
             f"{label}: an episode ends (terminations or truncations) at its last step and at no "

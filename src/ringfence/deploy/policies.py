@@ -2,13 +2,13 @@
 
 `ringfence.load_policy` is this module's. It needs numpy and safetensors only: no JAX, no simulator.
 
-policy/policy.json          what the policy was trained for, in words, and the box of its actions
+policy/policy.json          what the policy was trained for, in words, the box of its actions, and
+                            the SHA-256 of the weights and of what it says itself
 policy/policy.safetensors   its weights; nothing in them can run
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +18,15 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import ArrayLike, NDArray
 
-from ringfence.disk import reading
+from ringfence.disk import document_bytes, read_file, read_json, reading, sha256
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Start
 from ringfence.worlds.sim.rollouts import Actor, ContinuousTask, applied
 
-SCHEMA = 2
+SCHEMA = 3
 ABOUT, WEIGHTS = "policy.json", "policy.safetensors"
+MOST_BYTES = 1 << 28  # of the weights: a policy is small
+FIX = "restore both files of the policy from one source, or make it again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +86,41 @@ def load_policy(folder: str | Path, task: str | None = None) -> SavedPolicy:
     """
     place = _choose(Path(folder), task)
     about = _read_about(place / ABOUT)
-    with reading(place / WEIGHTS):
-        arrays = safetensors.numpy.load_file(place / WEIGHTS)
-    found = {name: list(array.shape) for name, array in sorted(arrays.items())}
-    if found != about["arrays"]:
-        raise InvalidInput(f"{place / WEIGHTS}: not the arrays that {ABOUT} names; make it again")
-    if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise InvalidInput(f"{place / WEIGHTS}: its numbers are not all finite; make it again")
-    low, high = (np.array(about[name], np.float64) for name in ("action_low", "action_high"))
-    return SavedPolicy(
-        arrays, low, high, bool((about.get("solver") or about["ppo"])["augment"]), about
-    )
+    with reading(place / WEIGHTS, FIX):
+        weights = read_file(place / WEIGHTS, MOST_BYTES)
+        if sha256(weights) != about["weights_sha256"]:
+            raise ValueError(f"it is not the file that {ABOUT} was written with: SHA-256 differs")
+        arrays = safetensors.numpy.load(weights)
+    with reading(place, FIX):
+        low, high = (np.array(about[name], np.float64) for name in ("action_low", "action_high"))
+        sees = about["solver"]["augment"]
+        if not isinstance(sees, bool):
+            raise ValueError(f"augment is {sees!r:.60}")
+        check_arrays(arrays, low, high)
+    return SavedPolicy(arrays, low, high, sees, about)
+
+
+def check_arrays(arrays: Mapping[str, NDArray[Any]], low: Array, high: Array) -> None:
+    """An actor's layers follow one another and end in the box's actions, all numbers are finite.
+
+    arrays: as `Actor` has them; a ValueError says what is wrong.
+    """
+    for name, array in (*arrays.items(), ("action_low", low), ("action_high", high)):
+        if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
+            raise ValueError(f"the numbers of {name} are not all finite")
+    layers = sum(name.startswith("actor/w") for name in arrays)
+    width = len(arrays["norm/mean"])
+    wanted = {"norm/mean": (width,), "norm/std": (width,)}
+    for n in range(layers):
+        wanted[f"actor/w{n}"] = (width, *arrays[f"actor/w{n}"].shape[1:2])
+        width = arrays[f"actor/w{n}"].shape[-1]
+        wanted[f"actor/b{n}"] = (width,)
+    wanted["actor/log_std"] = (width,)
+    found = {name: arrays[name].shape for name in wanted}
+    if not layers or found != wanted or low.shape != (width,) or high.shape != (width,):
+        raise ValueError(f"the shapes don't fit together: {found}, {low.shape}, {high.shape}")
+    if not (low <= high).all() or not (arrays["norm/std"] > 0).all():
+        raise ValueError("action_low is above action_high, or a spread of inputs is not above 0")
 
 
 def _choose(folder: Path, task: str | None) -> Path:
@@ -119,11 +145,10 @@ def _choose(folder: Path, task: str | None) -> Path:
 
 
 def _read_about(path: Path) -> dict[str, Any]:
-    with reading(path):
-        about = json.loads(path.read_text())
-    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+    about = read_json(path, FIX)
+    if about.get("schema") != SCHEMA or not isinstance(about.get("task"), str):
         raise InvalidInput(f"{path}: not of schema {SCHEMA}; make it again with this version")
-    return dict(about)
+    return about
 
 
 def policy_bytes(policy: Start) -> bytes:
@@ -132,7 +157,8 @@ def policy_bytes(policy: Start) -> bytes:
 
 
 def to_bytes(policy: Start, task: ContinuousTask, about: Mapping[str, Any]) -> dict[str, bytes]:
-    """The files of a policy; `about`: what it was trained for, with its `ppo` settings."""
+    """The files of a policy; `about`: what it was trained for, with its `solver` settings."""
+    weights = policy_bytes(policy)
     document = {
         "schema": SCHEMA,
         "task": task.name,
@@ -140,9 +166,9 @@ def to_bytes(policy: Start, task: ContinuousTask, about: Mapping[str, Any]) -> d
         "action_low": [float(v) for v in task.action_low],
         "action_high": [float(v) for v in task.action_high],
         "arrays": {name: list(array.shape) for name, array in _plain(policy).items()},
+        "weights_sha256": sha256(weights),
     }
-    text = json.dumps(document, indent=2, allow_nan=False) + "\n"
-    return {WEIGHTS: policy_bytes(policy), ABOUT: text.encode()}
+    return {WEIGHTS: weights, ABOUT: document_bytes(document)}
 
 
 def _plain(policy: Start) -> dict[str, NDArray[Any]]:

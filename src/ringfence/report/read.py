@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +15,16 @@ from ringfence.constraints import constraint_files
 from ringfence.constraints.template import HOLE, linear_template
 from ringfence.constraints.written import parse_class, parse_constraint
 from ringfence.demos import dataset as demonstrations
-from ringfence.disk import reading
+from ringfence.disk import (
+    MOST_TOML,
+    read_file,
+    read_json,
+    read_sealed,
+    read_toml,
+    reading,
+    require_plain,
+    sha256,
+)
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Constraint, Feature, widened
 from ringfence.report.cell_labels import Labels, make_labels
@@ -26,7 +33,7 @@ from ringfence.report.sampled_labels import SampledLabels, make_sampled
 from ringfence.report.validate import CELL_VIEWS, check_summary
 
 SCHEMA = 2
-MAX_BYTES = 1 << 28  # a summary is small; anything larger is not one
+EPISODES = "episodes.safetensors"
 Row = Mapping[str, Any]
 
 
@@ -125,6 +132,7 @@ class Run:
 
 def read_run(run: Path) -> Run:
     """Read a finished run; whatever is missing or broken is an InvalidInput that names it."""
+    require_plain(run)
     require_finished(run)
     config, summary = read_config(run), read_summary(run)
     rows, given = summary["iterations"], demonstrations.load(run / "demos")
@@ -142,7 +150,7 @@ def read_run(run: Path) -> Run:
         raise InvalidInput(f"{run}/demos: no demonstrations of task {missing[0]!r}; restore them")
     return Run(
         config=config,
-        config_text=(run / "config.toml").read_text(encoding="utf-8"),
+        config_text=read_file(run / "config.toml", MOST_TOML).decode(),
         summary=summary,
         features=features,
         views=_views(summary, cells),
@@ -175,18 +183,13 @@ def read_config(run: Path) -> dict[str, Any]:
         )
     if not path.is_file():
         raise InvalidInput(f"{run}: no config.toml; this is not a run of 'ringfence learn'")
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as problem:
-        raise InvalidInput(
-            f"{path}: not valid TOML ({problem}), it was cut short or altered; restore it"
-        ) from None
+    return read_toml(path)
 
 
 def read_summary(run: Path) -> dict[str, Any]:
     """summary.json, after a check that what the report reads is there."""
     path = run / "summary.json"
-    document = read_json(path)
+    document = read_document(path)
     if document.get("schema") != SCHEMA:
         raise InvalidInput(_other_schema(path, document))
     try:
@@ -209,26 +212,13 @@ def _other_schema(path: Path, document: Mapping[str, Any]) -> str:
     )
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object in a file of reasonable size."""
-    if path.stat().st_size > MAX_BYTES:
-        raise InvalidInput(
-            f"{path}: larger than {MAX_BYTES} bytes; a run doesn't write such a file"
-        )
-    try:
-        document = json.loads(path.read_bytes())
-    except ValueError as problem:
-        raise InvalidInput(
-            f"{path}: not valid JSON ({problem}), it was cut short or altered; write it again "
-            f"with 'ringfence resume {path.parent}'"
-        ) from None
-    if not isinstance(document, dict):
-        raise InvalidInput(f"{path}: it holds no JSON object; a run did not write it")
-    return document
+def read_document(path: Path) -> dict[str, Any]:
+    """A JSON object that a run wrote."""
+    return read_json(path, f"'ringfence resume {path.parent}' makes it again")
 
 
 def _optional(path: Path) -> dict[str, Any] | None:
-    return read_json(path) if path.is_file() else None
+    return read_document(path) if path.is_file() else None
 
 
 def _seconds(timing: Mapping[str, Any] | None) -> float | None:
@@ -294,14 +284,15 @@ def _learner(ledger: Path, name: object) -> Learner | None:
     if not isinstance(name, str) or not name.isalnum():
         return None
     folder = ledger / name
-    if not (folder / "arrays.safetensors").is_file():
+    if not folder.is_dir():
         return None
+    files = read_sealed(folder)
     with reading(folder):
-        arrays = safetensors.numpy.load_file(folder / "arrays.safetensors")
+        arrays = safetensors.numpy.load(files["arrays.safetensors"])
         features, visits = (np.asarray(arrays[n], np.float64) for n in ("features", "visits"))
         _, reward, reward_se, length = map(float, arrays["scalars"])
         behaviour = Behaviour(features, visits, reward, reward_se, length, None)
-        return Learner(behaviour, read_episodes(folder), _walks(arrays))
+        return Learner(behaviour, episodes_in(files), _walks(arrays))
 
 
 def _walks(arrays: Mapping[str, Any]) -> tuple[Array, ...]:
@@ -314,14 +305,24 @@ def _walks(arrays: Mapping[str, Any]) -> tuple[Array, ...]:
     return tuple(walks[n] for n in first)
 
 
-def read_episodes(folder: Path) -> tuple[Array, ...]:
+def episodes_in(files: Mapping[str, bytes]) -> tuple[Array, ...]:
     """The episodes that a solve kept, features [t, d] each; none where there are none."""
-    path = folder / "episodes.safetensors"
+    if EPISODES not in files:
+        return ()
+    kept = safetensors.numpy.load(files[EPISODES])
+    return tuple(np.asarray(kept[name], np.float64) for name in sorted(kept, key=int))
+
+
+def read_episodes(folder: Path, summary: Mapping[str, Any]) -> tuple[Array, ...]:
+    """Those of a single problem, whose sum its summary has."""
+    path = folder / EPISODES
     if not path.is_file():
         return ()
     with reading(path):
-        kept = safetensors.numpy.load_file(path)
-        return tuple(np.asarray(kept[name], np.float64) for name in sorted(kept, key=int))
+        content = read_file(path)
+        if summary.get("files", {}).get(EPISODES) not in (None, sha256(content)):
+            raise ValueError("its SHA-256 is not what summary.json says")
+        return episodes_in({EPISODES: content})
 
 
 def true_parameters(summary: Mapping[str, Any]) -> Mapping[str, float]:

@@ -23,7 +23,7 @@ from ringfence.report.markup import (
     tiles,
     titled,
 )
-from ringfence.report.read import Run, read_config, read_json, require_finished
+from ringfence.report.read import Run, read_config, read_document, require_finished
 from ringfence.report.sections.iterations import charts, columns, values_of
 from ringfence.report.text import plural, plus_minus, versions_line
 
@@ -71,12 +71,12 @@ def _experiment(run: Path) -> dict[str, Any]:
             found |= {f"[{name}] {key}": entry for key, entry in value.items()}
         else:
             found[name] = value
-    found["tasks"] = read_json(run / "summary.json").get("tasks")
+    found["tasks"] = read_document(run / "summary.json").get("tasks")
     return {name: value for name, value in found.items() if name not in APART}
 
 
 def _outcome(run: Path) -> str:
-    return str(read_json(run / "summary.json").get("outcome", "constraint"))
+    return str(read_document(run / "summary.json").get("outcome", "constraint"))
 
 
 # The page ----------------------------------------------------------------------------------------

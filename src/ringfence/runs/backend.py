@@ -38,6 +38,8 @@ from ringfence.worlds.world import World
 Files = Mapping[str, bytes]
 #: Solve a problem; the same without a constraint; only watch what the policy `start` does.
 Role = Literal["solve", "free", "watch"]
+#: Each is a process with a simulator of its own.
+MOST_WORKERS = 256
 #: How often a solve whose worker died is begun again.
 MOST_DEATHS = 3
 #: Seconds to wait for the records of workers that have ended.
@@ -68,8 +70,9 @@ class Backend(Protocol):
 
 
 def require_workers(workers: int) -> None:
-    if workers < 1:
-        raise InvalidInput(f"--workers must be at least 1, got {workers}")
+    if not 1 <= workers <= MOST_WORKERS:
+        rule = "at least 1" if workers < 1 else f"at most {MOST_WORKERS}"
+        raise InvalidInput(f"--workers must be {rule}, got {workers}")
 
 
 def make_backend(workers: int, solver: Solver) -> Backend:
@@ -306,7 +309,7 @@ class Solves:
     """A run's solves: out of its ledger, or by the backend into it.
 
     on_record(problem, record): progress inside a solve; on_solved(problem, ledger name, was it
-    there already): as results come in.
+    there already): as results come in; on_damaged(what was wrong): before it is solved again.
     """
 
     run: Path
@@ -316,6 +319,7 @@ class Solves:
     backend: Backend
     on_record: OnRecord
     on_solved: OnSolved
+    on_damaged: Callable[[str], None] = lambda problem: None
 
     @property
     def ledger(self) -> Ledger:
@@ -326,7 +330,7 @@ class Solves:
         futures: dict[Future[Files], Job] = {}
         there: set[str] = set()
         for job in jobs:
-            known = self.ledger.get(job.name) is not None
+            known = self._known(job.name)
             if known:
                 self._forget_checkpoint(job.name)
             if known or job.name in there:
@@ -370,6 +374,15 @@ class Solves:
         self.ledger.put(job.name, files)
         self._forget_checkpoint(job.name)
         self.on_solved(job.problem, job.name, False)
+
+    def _known(self, name: str) -> bool:
+        """Is it solved? What was damaged since is solved again."""
+        try:
+            return self.ledger.get(name) is not None
+        except InvalidInput as problem:
+            self.on_damaged(str(problem))
+            self.ledger.drop(name)
+            return False
 
     def _forget_checkpoint(self, name: str) -> None:
         """And what a kill may have left beside it."""

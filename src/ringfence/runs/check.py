@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ringfence.demos import checks, dataset
+from ringfence.demos import checks, dataset, logs
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Finding, Task, TaskDemos
 from ringfence.runs import driver
 from ringfence.runs.class_checks import of_the_class
 from ringfence.runs.config import Config, make_world
-from ringfence.runs.gather import complete, gather
+from ringfence.runs.gather import as_paths, complete, gather, places
 from ringfence.runs.summary import versions
 from ringfence.worlds.continuous import is_continuous
+from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.gym import GymTask
 from ringfence.worlds.sim.replay import Replay, first_difference, trial
 from ringfence.worlds.world import World
@@ -93,14 +94,18 @@ def read(
     config: Config, base: Path, world: World, deterministic: bool, findings: list[Finding]
 ) -> Demonstrations:
     """Demonstrations of our own format, or logs completed by what the environment says."""
-    if not all(isinstance(task, GymTask) for task in world.tasks):
-        return dataset.load(base / config.demos.path)
-    made: list[TaskDemos] = []
-    for logged in gather(config.demos, base, world.tasks):  # type: ignore[arg-type]
+    d, made = config.demos, list[TaskDemos]()
+    if not (d.paths or logs.is_log(d.path, base)) and not all(
+        isinstance(task, GymTask) for task in world.tasks
+    ):
+        return dataset.load(base / d.path)
+    for task in world.tasks if isinstance(world.tasks[0], FiniteTask) else ():
+        place = places(d, world.tasks)[task.name]
+        made.append(as_paths(task, logs.read(place, base), d.heldout))  # type: ignore[arg-type]
+    for logged in () if made else gather(d, base, world.tasks):  # type: ignore[arg-type]
         task_demos, found = complete(logged, deterministic)
         made.append(task_demos)
         findings += found
-    d = config.demos
     known = {} if d.paths else dataset.provenance(base / d.path)
     kept = {name: known[name] for name in ("delta", "true_cost") if name in known}
     origin: Any = {"from": d.paths or d.path, "versions": versions(world), **kept}
@@ -127,8 +132,11 @@ def environments(tasks: Sequence[Task], findings: list[Finding]) -> bool:
         word = f"{o} observations, {a} actions, {task.horizon} steps; features {names}"
         findings.append(Finding("ok", f"environment of {task.name!r}", word))
     if not same:
-        word = "the same seed and actions give different steps: not deterministic"
-        findings.append(Finding("note", "environment", word))
+        word = (
+            "the same seed and actions give different steps: not deterministic, so nothing can be "
+            "replayed, and a killed run doesn't end in the bytes of one that was not killed"
+        )
+        findings.append(Finding("warning", "environment", word))
     elif len(tasks) > 1:
         findings.append(shared_dynamics(tasks, tried))
     return same

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cache
@@ -25,13 +24,18 @@ from typing import Any, Literal, TypeVar, get_type_hints
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
+from ringfence import consent
+from ringfence.disk import parse_toml, read_json, read_toml
 from ringfence.errors import InvalidInput
 from ringfence.players.player import ConstraintPlayer, Ground, usual_kind
+from ringfence.runs.setting_ranges import check_ranges
 from ringfence.solvers.solver import Solver
 from ringfence.worlds.named import find
 from ringfence.worlds.world import World
 
 SCHEMA = 2
+#: What determines a run: of a game, and of a single problem.
+CONFIGS = ("config.toml", "solve.toml")
 
 T = TypeVar("T")
 
@@ -301,7 +305,9 @@ def complete(document: Mapping[str, Any], where: str, world: Any = None) -> Conf
                 return world
             if name in TAGGED:
                 return tagged(where, name, document.get(name, {}))
-            return build(f"{where}: [{name}]", document.get(name, {}), FIXED[name])
+            found: Any = build(f"{where}: [{name}]", document.get(name, {}), FIXED[name])
+            check_ranges(f"{where}: [{name}]", name, found)
+            return found
         except InvalidInput as problem:
             problems.append(str(problem))
             return None
@@ -328,7 +334,9 @@ def tagged(where: str, name: str, table: Any) -> Any:
         settings = settings_of(maker(package, kind))
     except InvalidInput as problem:
         raise InvalidInput(f"{where}: {problem}") from None
-    return build(f"{where}: [{name}]", {**table, "kind": kind}, settings)
+    found = build(f"{where}: [{name}]", {**table, "kind": kind}, settings)
+    check_ranges(f"{where}: [{name}]", name, found)
+    return found
 
 
 def build(where: str, table: Any, kind: type[T]) -> T:
@@ -423,8 +431,8 @@ def setting(text: str) -> dict[str, Any]:
             f"{', '.join(TABLES)}"
         )
     try:
-        document: Any = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+        document: Any = parse_toml(f"value = {value}")["value"]
+    except ValueError:
         document = value.strip()
     for key in reversed(keys):
         document = {key: document}
@@ -438,7 +446,7 @@ def read_user(path: Path) -> dict[str, Any]:
     """The document of a user's file."""
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file; give a TOML file that describes a world")
-    document = _toml(path)
+    document = read_toml(path, follow=True)
     if document.setdefault("schema", SCHEMA) != SCHEMA:
         raise InvalidInput(
             f"{path}: schema {document['schema']!r}, this version reads {SCHEMA}; leave it out, or "
@@ -448,13 +456,26 @@ def read_user(path: Path) -> dict[str, Any]:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The TOML of a run directory, of this version's schema."""
+    """The TOML of a run directory, of this version's schema, if its code may run."""
+    document = _read_run(path)
+    consent.require(document, path.parent)
+    return document
+
+
+def agree(run: Path, trust: bool, question: Callable[[str], str] | None = None) -> None:
+    """Let a run's code be called from now on, if the user agrees (`consent.ask`)."""
+    for path in (run / name for name in CONFIGS):
+        if path.is_file():
+            consent.ask(_read_run(path), run, trust, question)
+
+
+def _read_run(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InvalidInput(
             f"{path.parent}: not a run directory, it has no {path.name}; start one with "
             "'ringfence learn --out DIR'"
         )
-    document = _toml(path)
+    document = read_toml(path)
     if document.get("schema") != SCHEMA:
         raise InvalidInput(
             f"{path}: schema {document.get('schema')!r}, written by ringfence "
@@ -467,16 +488,9 @@ def read_document(path: Path) -> dict[str, Any]:
 def written_by(run: Path) -> str:
     """The version that wrote a run, as far as it says so."""
     try:
-        return str(json.loads((run / "summary.json").read_bytes())["versions"]["ringfence"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(read_json(run / "summary.json")["versions"]["ringfence"])
+    except (InvalidInput, KeyError, TypeError):
         return "of before 0.2"
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{path}: not valid TOML: {problem}") from None
 
 
 def read(path: Path) -> Config:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ringfence import consent
 from ringfence.analysis import evidence as evidences
 from ringfence.analysis import theory
 from ringfence.analysis.budgets import curve
@@ -33,7 +34,15 @@ from ringfence.analysis.played import Played
 from ringfence.constraints import constraint_files
 from ringfence.constraints.family import Family, make_family
 from ringfence.demos.dataset import content_hash
-from ringfence.disk import read_json, remove_partials, write_file, write_folder, write_json
+from ringfence.disk import (
+    parse_toml,
+    read_json,
+    remove_partials,
+    sealed_toml,
+    write_document,
+    write_file,
+    write_folder,
+)
 from ringfence.errors import InvalidInput
 from ringfence.game import Record, Rules, play
 from ringfence.objects import Constraint, Demonstrations, J, NotHere, Problem, Solution
@@ -44,7 +53,15 @@ from ringfence.runs.backend import Solves, make_backend
 from ringfence.runs.class_checks import warnings
 from ringfence.runs.config import Config, make_player, make_solver, make_world
 from ringfence.runs.demonstrated import Demonstrated, evidence_groups, match, refuse_constant
-from ringfence.runs.folder import Clock, Event, OnEvent, only_driver, read_demos, teller
+from ringfence.runs.folder import (
+    Clock,
+    Event,
+    OnEvent,
+    only_driver,
+    read_demos,
+    tell_damaged,
+    teller,
+)
 from ringfence.runs.opening import Opened, check_opening, no_constraint, open_game
 from ringfence.runs.summary import (
     NOT_YET,
@@ -135,7 +152,9 @@ def create(run: Path, config: Config, demos: Demonstrations, world: World | None
     )
     config = replace(config, demos=where)
     check(config, demos, world)
-    folder.create(run, configs.to_toml(config), demos)
+    text = configs.to_toml(config)
+    consent.grant(parse_toml(text))
+    folder.create(run, sealed_toml(text), demos)
 
 
 def check(config: Config, demos: Demonstrations, world: World | None = None) -> Pieces:
@@ -194,7 +213,7 @@ def extend(run: Path, iterations: int) -> None:
     longer = replace(config, command=command, game=replace(config.game, iterations=iterations))
     with only_driver(run):
         done.unlink(missing_ok=True)
-        write_file(run / "config.toml", configs.to_toml(longer).encode())
+        write_file(run / "config.toml", sealed_toml(configs.to_toml(longer)))
 
 
 def drive(
@@ -234,7 +253,8 @@ class _Drive:
         self, run: Path, config: Config, workers: int, on_event: OnEvent, world: World | None
     ) -> None:
         self.run, self.config = run, config
-        self.tell, self.clock = teller(run, on_event), Clock(run / "timing.json")
+        self.tell = teller(run, on_event)
+        self.clock = Clock(run / "timing.json", self.tell)
         demos = read_demos(run, config.demos.content_hash)
         self.pieces = pieces = assemble(config, demos, world)
         self.warnings = partial(warnings, config, pieces.family, pieces.shown, demos)
@@ -248,8 +268,9 @@ class _Drive:
         self.doubts: list[str] = []  # that analyses have
         backend = make_backend(workers, pieces.solver)
         self.solves = Solves(
-            run, config.world, config.solver, pieces.solver, backend, self.on_record, self.on_solved
-        )
+            run, config.world, config.solver, pieces.solver, backend, self.on_record,
+            self.on_solved, partial(tell_damaged, self.tell),
+        )  # fmt: skip
 
     def play(self) -> dict[str, Any]:
         return self.played_to(self.conclude)
@@ -424,7 +445,7 @@ class _Drive:
         found = evidences.label(played.groups)
         self.tell({"event": "analysis", "name": "evidence", "of": "what to demonstrate next"})
         document = evidence_json.document(found, played.groups, played.c, played.cells)
-        write_json(self.run / "evidence.json", document)
+        write_document(self.run / "evidence.json", document)
         return found.counts()
 
     def sampled_evidence(self, played: Played, opened: Opened) -> dict[str, int] | NotHere:
@@ -443,13 +464,13 @@ class _Drive:
         document = evidence_json.sampled_document(
             found, played.c if told else None, found.index(starts), met
         )
-        write_json(self.run / "evidence.json", document)
+        write_document(self.run / "evidence.json", document)
         return found.counts()
 
     def finish(self, summary: dict[str, Any]) -> dict[str, Any]:
         dropped = list(self.shown.failed) if self.config.demos.drop_failed else None
         summary = {**summary, "failed_demonstrations": dropped}
-        write_json(self.run / "summary.json", summary)
+        write_document(self.run / "summary.json", summary)
         return summary
 
     def probe(self, free: Sequence[Solution]) -> dict[str, Any]:

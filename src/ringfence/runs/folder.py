@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -12,29 +13,38 @@ from pathlib import Path
 from typing import Any
 
 from ringfence.demos import dataset as demonstrations
-from ringfence.disk import fresh_partial, publish, read_json, write_file, write_json, writing
+from ringfence.disk import (
+    claim,
+    fresh_partial,
+    opened,
+    read_json,
+    require_plain,
+    write_document,
+    write_file,
+    writing,
+)
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations
+from ringfence.runs.config import CONFIGS
 
 Event = dict[str, Any]
 OnEvent = Callable[[Event], None]
 
-#: What determines a run: of a game, and of a single problem.
-CONFIGS = ("config.toml", "solve.toml")
+APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 def quiet(event: Event) -> None:
     """Nobody is told."""
 
 
-def create(run: Path, config: str, demos: Demonstrations) -> None:
+def create(run: Path, config: bytes, demos: Demonstrations) -> None:
     """A new run directory with config.toml and demonstrations: whole, or not at all."""
     with writing(run):
         partial = fresh_partial(run)
         try:
             demonstrations.save(demos, partial / "demos")
-            write_file(partial / "config.toml", config.encode())
-            publish(partial, run)
+            write_file(partial / "config.toml", config)
+            claim(partial, run)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
@@ -78,17 +88,26 @@ def teller(run: Path, on_event: OnEvent) -> OnEvent:
     def tell(event: Event) -> None:
         event = {"seconds": round(time.monotonic() - began, 3), **event}
         path = run / "metrics.jsonl"
-        with writing(path), open(path, "a", encoding="utf-8") as file:
+        with writing(path), open(opened(path, APPEND), "a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
         on_event(event)
 
     return tell
 
 
+def tell_damaged(tell: OnEvent, what: str, so: str = "it is made again") -> None:
+    """Something was damaged since it was written; what is done about it."""
+    tell({"event": "damaged", "what": what, "so": so})
+
+
 @contextmanager
 def only_driver(run: Path) -> Iterator[None]:
-    """A lock that the operating system drops when the process ends, however it ends."""
-    with open(run / ".lock", "w") as lock:
+    """A lock that the operating system drops when the process ends, however it ends.
+
+    Nothing in the run may lead out of it.
+    """
+    require_plain(run)
+    with open(opened(run / ".lock", APPEND), "a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -100,12 +119,17 @@ class Clock:
     """Seconds of work that a result took, over all its sessions: timing.json.
 
     What a killed session did after it was last written is lost and done again, and so counts once.
+    A file that was damaged counts nothing, and is told.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, tell: OnEvent) -> None:
         self._path, self._began = path, time.monotonic()
-        before = read_json(path) if path.is_file() else {}
-        self._before = float(before.get("seconds", 0.0))
+        self._before = 0.0
+        if path.is_file():
+            try:
+                self._before = float(read_json(path)["seconds"])
+            except (InvalidInput, KeyError, TypeError, ValueError):
+                tell_damaged(tell, str(path), "the clock begins anew")
         self._ends: list[float] = []
 
     def end_iteration(self) -> None:
@@ -113,7 +137,7 @@ class Clock:
 
     def write(self) -> None:
         document = {"seconds": round(self._seconds(), 3), "iteration_end_s": self._ends}
-        write_json(self._path, document)
+        write_document(self._path, document)
 
     def _seconds(self) -> float:
         return self._before + time.monotonic() - self._began

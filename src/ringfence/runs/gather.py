@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,15 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Finding, TaskDemos, Trajectory
 from ringfence.runs.config import Demos
 from ringfence.worlds.continuous import check_shapes, check_units
+from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.gym import GymTask
-from ringfence.worlds.sim.replay import Replay, first_difference, replay
+from ringfence.worlds.sim.replay import (
+    ROUNDED,
+    Replay,
+    first_difference,
+    replay,
+    replay_in_order,
+)
 from ringfence.worlds.sim.rollouts import ContinuousTask
 
 #: Episodes of a task that are replayed although nothing is missing from them.
@@ -45,14 +53,20 @@ def gather(d: Demos, base: Path, tasks: Sequence[ContinuousTask]) -> list[Logged
     """Every task's logs, from where the configuration says (paths seen from `base`)."""
     if not d.paths and (base / d.path / INDEX).is_file():
         return _of_folder(base / d.path, tasks)
-    places = d.paths or {tasks[0].name: d.path}
+    named = places(d, tasks)
+    return [split(task, logs.read(named[task.name], base), d.heldout) for task in tasks]
+
+
+def places(d: Demos, tasks: Sequence[Any]) -> dict[str, str]:
+    """Where each task's logs are."""
+    found = d.paths or {tasks[0].name: d.path}
     for task in tasks:
-        if task.name not in places:
+        if task.name not in found:
             raise InvalidInput(
                 f"task {task.name!r} has no demonstrations; [demos] names some of "
-                f'{", ".join(map(repr, places))}; write paths = {{ {task.name} = "..." }}'
+                f'{", ".join(map(repr, found))}; write paths = {{ {task.name!r} = "..." }}'
             )
-    return [split(task, logs.read(str(places[task.name]), base), d.heldout) for task in tasks]
+    return found
 
 
 def split(task: ContinuousTask, episodes: Sequence[Log], share: float) -> Logged:
@@ -96,16 +110,85 @@ def complete(logged: Logged, deterministic: bool) -> tuple[TaskDemos, list[Findi
     task = logged.task
     for log in logged.every:
         check_shapes(task, log.label, log)
-    if not isinstance(task, GymTask):
-        raise InvalidInput(f"{task.name}: logs can be read for Gymnasium's environments only")
-    replays, why_not, findings = replay_all(task, logged.every, deterministic)
-    findings += reward_findings(task, logged.every, replays)
-    made = [
-        completed(task, log, replays.get(log.label), why_not.get(log.label, ""))
-        for log in logged.every
-    ]
+    if isinstance(task, GymTask):
+        replays, why_not, findings = replay_all(task, logged.every, deterministic)
+        findings += reward_findings(task, logged.every, replays)
+        made = [
+            completed(task, log, replays.get(log.label), why_not.get(log.label, ""))
+            for log in logged.every
+        ]
+    else:
+        made, findings = [as_trajectory(task, log) for log in logged.every], []
     n = len(logged.train)
     return TaskDemos(task.name, tuple(made[:n]), tuple(made[n:])), findings
+
+
+def as_trajectory(task: Any, log: Log) -> Trajectory:
+    """A log of a world that replays none: rewards and features are as they were recorded."""
+    if log.rewards is None or log.features is None:
+        names = ", ".join(f"{f.name} ({f.unit})" for f in task.features)
+        raise InvalidInput(
+            f"{log.label}: of {task.name} logs aren't replayed, so record 'rewards' [N] and "
+            f"'features' [N, {len(task.features)}]: {names}"
+        )
+    return Trajectory(
+        log.observations, log.actions, log.rewards, log.features, log.terminated, log.seed
+    )
+
+
+# Finite worlds -----------------------------------------------------------------------------------
+
+
+def as_paths(task: FiniteTask, logs: Sequence[Log], share: float) -> TaskDemos:
+    """A finite task's logs, the last `share` of them held out."""
+    done = [as_path(task, log) for log in logs]
+    held = max(1, round(share * len(done)))
+    if len(done) <= held:
+        raise InvalidInput(
+            f"task {task.name!r}: {len(done)} episodes; at least 2 are needed, one to learn "
+            "from and one held out"
+        )
+    return TaskDemos(task.name, tuple(done[:-held]), tuple(done[-held:]))
+
+
+def as_path(task: FiniteTask, log: Log) -> Trajectory:
+    """Of a finite world states and actions say it all: rewards and features are the task's."""
+    states, actions = (np.asarray(x)[:, 0] for x in (log.observations, log.actions))
+    S, A = task.mdp.reward.shape
+    for name, values, count in (("state", states, S), ("action", actions, A)):
+        whole = (values == np.floor(values)) & (values >= 0) & (values < count)
+        if not whole.all():
+            at = int(np.flatnonzero(~whole)[0])
+            raise InvalidInput(f"{log.label}: {name} {values[at]:g} at step {at} is none of 0 to "
+                               f"{count - 1}")  # fmt: skip
+    if len(states) != len(actions) + 1:
+        raise InvalidInput(
+            f"{log.label}: {len(states)} states and {len(actions)} actions; an episode has one "
+            "state more than actions: the one where it ended"
+        )
+    rest = steps_at_rest(task, int(states[-1]), len(actions))
+    states = np.append(states, np.full(rest, states[-1]))
+    actions = np.append(actions, np.zeros(rest))
+    s, a = states[:-1].astype(int), actions.astype(int)
+    rewards, features = task.mdp.reward[s, a], task.phi[s, a]
+    if log.rewards is not None:
+        rewards = np.append(log.rewards, rewards[len(log) :])
+    if log.features is not None:
+        features = np.append(log.features, features[len(log) :], axis=0)
+    ended = log.terminated and not rest
+    return Trajectory(states[:, None], actions[:, None], rewards, features, ended, log.seed)
+
+
+def steps_at_rest(task: FiniteTask, last: int, steps: int) -> int:
+    """Of an episode that was recorded until a state that is never left: how many of its horizon
+    are still to come there. A learner's episodes have them, so the demonstrators' must."""
+    mdp = task.mdp
+    rows = mdp.transition[last * mdp.num_actions : (last + 1) * mdp.num_actions]
+    stays = np.allclose(rows[:, [last]].toarray(), 1.0)
+    return max(mdp.horizon - steps, 0) if stays and mdp.horizon is not None else 0
+
+
+# Replays -----------------------------------------------------------------------------------------
 
 
 def replay_all(
@@ -127,28 +210,55 @@ def replay_all(
         return {}, why_not, [Finding("note", where, word)]
     needed = [log for log in seeded if _needs_replay(task, log)]
     chosen = needed or seeded[:REPLAYED]
-    replays, wrong = {}, []
-    for log in chosen:
-        assert log.seed is not None
-        done = replay(task, log.seed, np.asarray(log.actions, np.float64))
-        if (problem := disagreement(log, done)) is None:
-            replays[log.label] = done
-        else:
-            wrong.append(f"{log.label}: {problem}")
-            why_not[log.label] = f"its replay goes another way: {problem}"
-    if wrong:
-        word = (
-            f"{len(wrong)} of {len(chosen)} episodes go another way than they were recorded "
-            f"({wrong[0]}): other arguments, another version of the simulator, or other actions"
-        )
-        return replays, why_not, [Finding("warning", where, word)]
+    replays = {log.label: replay(task, *_begun(log)) for log in chosen}
+    wrong = {log.label: disagreement(log, replays[log.label]) for log in chosen}
     word = f"{len(chosen)} of {len(every)} episodes, all the same"
-    return replays, why_not, [Finding("ok", where, word)]
+    if any(wrong.values()):
+        last = max(n for n, log in enumerate(seeded) if wrong.get(log.label))
+        before = seeded[: last + 1]
+        for log, done in zip(before, replay_in_order(task, list(map(_begun, before))), strict=True):
+            if wrong.get(log.label) and disagreement(log, done) is None:
+                replays[log.label], wrong[log.label] = done, None
+                word = f"{len(chosen)} of {len(every)} episodes, the same in their order only: "
+                word += "the environment keeps something over its resets"
+    findings = [Finding("ok", where, word), *rounded(where, chosen, replays)]
+    bad = {label: problem for label, problem in wrong.items() if problem}
+    if bad:
+        label, problem = next(iter(bad.items()))
+        why_not |= {n: f"its replay goes another way: {p}" for n, p in bad.items()}
+        word = (
+            f"{len(bad)} of {len(chosen)} episodes go another way than they were recorded "
+            f"({label}: {problem}): other arguments, another version of the simulator, or other "
+            "actions"
+        )
+        findings = [Finding("warning", where, word)]
+    return {n: done for n, done in replays.items() if n not in bad}, why_not, findings
+
+
+def _begun(log: Log) -> tuple[int, Array]:
+    assert log.seed is not None
+    return log.seed, np.asarray(log.actions, np.float64)
+
+
+def rounded(where: str, every: Sequence[Log], replays: dict[str, Replay]) -> list[Finding]:
+    """A remark where what was recorded differs from a replay by no more than rounding."""
+    for log in every:
+        done = replays[log.label]
+        if (
+            disagreement(log, done) is None
+            and (at := first_difference(done.observations, log.observations)) is not None
+        ):
+            word = (
+                f"{log.label}: observation {at} differs from a replay by less than {ROUNDED:g} of "
+                "its size: rounded when it was recorded? It is taken as it is"
+            )
+            return [Finding("note", where, word)]
+    return []
 
 
 def disagreement(log: Log, done: Replay) -> str | None:
     """How a replay differs from the log, or None."""
-    at = first_difference(done.observations, log.observations)
+    at = first_difference(done.observations, log.observations, ROUNDED)
     if at is not None:
         return f"observation {at} differs"
     if len(done) != len(log):
@@ -180,7 +290,7 @@ def completed(task: GymTask, log: Log, done: Replay | None, why_not: str) -> Tra
 def require_same_features(task: GymTask, log: Log, features: Array, done: Replay) -> None:
     """What was logged is what the environment says: the same unit, the same key."""
     for k, feature in enumerate(task.features):
-        at = first_difference(features[:, k], done.features[:, k])
+        at = first_difference(features[:, k], done.features[:, k], ROUNDED)
         if at is not None:
             raise InvalidInput(
                 f"{log.label}: feature {feature.name!r} is {features[at, k]:g} at step {at}, in a "
@@ -197,7 +307,7 @@ def features_of(task: GymTask, log: Log, done: Replay | None, why_not: str) -> A
         given = np.asarray(log.features, np.float64)
         for k, feature in enumerate(task.features):
             own = computed[:, k] if computed is not None else columns[k]
-            if own is not None and (at := first_difference(given[:, k], own)) is not None:
+            if own is not None and (at := first_difference(given[:, k], own, ROUNDED)) is not None:
                 raise InvalidInput(
                     f"{log.label}: feature {feature.name!r} is {given[at, k]:g} at step {at}, "
                     f"computed it is {own[at]:g}; leave the logged features out, or declare the "
@@ -268,7 +378,7 @@ def reward_findings(
         if own is None or log.rewards is None:
             continue
         compared += 1
-        at = first_difference(np.asarray(log.rewards, np.float64), own)
+        at = first_difference(np.asarray(log.rewards, np.float64), own, ROUNDED)
         if at is not None:
             raise InvalidInput(
                 f"{log.label}: the reward is {log.rewards[at]:g} at step {at}, that of task "

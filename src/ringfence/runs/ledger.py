@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -75,13 +76,19 @@ class Ledger:
         self.root = root
 
     def get(self, name: str) -> Solution | None:
-        """The solve of that name, or None if it is not finished."""
+        """The solve of that name, or None if it is not finished; one that was damaged is refused.
+
+        A name is a hash: any other, such as "../x", is nobody's.
+        """
         folder = self.root / name
-        if not folder.is_dir():
+        if not name.isalnum() or not folder.is_dir():
             return None
         files = read_sealed(folder)
         with reading(folder):
             return from_files(files)
+
+    def drop(self, name: str) -> None:
+        shutil.rmtree(self.root / name)
 
     def put(self, name: str, files: Mapping[str, bytes]) -> None:
         write_sealed(self.root / name, files)

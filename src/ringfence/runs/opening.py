@@ -21,7 +21,7 @@ from ringfence.players.player import Begun, ConstraintPlayer
 from ringfence.runs.backend import Solves
 from ringfence.runs.config import Config
 from ringfence.runs.demonstrated import Demonstrated
-from ringfence.runs.folder import OnEvent
+from ringfence.runs.folder import OnEvent, tell_damaged
 from ringfence.runs.ledger import arrays_bytes
 
 #: The iteration number, in seed paths, of what happens before the game.
@@ -105,22 +105,34 @@ def read_clones(
     run: Path, config: Config, shown: Demonstrated, tell: OnEvent
 ) -> list[Start | None]:
     """The cloned policies, one per task: made once, then read."""
-    from ringfence.solvers.cloning import CloningConfig, clone  # needs JAX
+    place = run / "start"
+    if place.is_dir():
+        try:
+            return _stored(place, shown)
+        except InvalidInput as problem:
+            tell_damaged(tell, str(problem))
+    tell({"event": "cloning"})
+    write_sealed(place, make_clones(config, shown))
+    return _stored(place, shown)
 
-    place, o = run / "start", config.opening
-    if not place.is_dir():
-        tell({"event": "cloning"})
-        hidden = config.solver.hidden
-        settings = CloningConfig(o.steps, o.batch, o.learning_rate, hidden, o.log_std)
-        made = {}
-        for k, (task, d) in enumerate(zip(shown.tasks, shown.demos, strict=True)):
-            cloned = clone(d.train, task, (config.seed, BEFORE, k), settings)  # type: ignore[arg-type]
-            made[f"{k}.safetensors"] = arrays_bytes(cloned)
-        write_sealed(place, made)
+
+def _stored(place: Path, shown: Demonstrated) -> list[Start | None]:
     files = read_sealed(place)
     with reading(place):
         names = [f"{k}.safetensors" for k in range(len(shown.tasks))]
         return [safetensors.numpy.load(files[name]) for name in names]
+
+
+def make_clones(config: Config, shown: Demonstrated) -> dict[str, bytes]:
+    """The files of the cloned policies."""
+    from ringfence.solvers.cloning import CloningConfig, clone  # needs JAX
+
+    o, made = config.opening, {}
+    settings = CloningConfig(o.steps, o.batch, o.learning_rate, config.solver.hidden, o.log_std)
+    for k, (task, d) in enumerate(zip(shown.tasks, shown.demos, strict=True)):
+        cloned = clone(d.train, task, (config.seed, BEFORE, k), settings)  # type: ignore[arg-type]
+        made[f"{k}.safetensors"] = arrays_bytes(cloned)
+    return made
 
 
 def watch_clones(

@@ -28,6 +28,7 @@ from ringfence.objects import (
 )
 from ringfence.runs.config import build, read_document, tagged
 from ringfence.runs.ledger import Ledger
+from ringfence.runs.setting_ranges import check_ranges
 from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.world import World
 
@@ -65,10 +66,7 @@ class ProblemTable:
     true_limit: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.delta < np.inf:
-            raise InvalidInput(f"[problem] delta: {self.delta} is not at least 0 and finite")
-        if self.episodes < 2:
-            raise InvalidInput(f"[problem] episodes: {self.episodes} is not at least 2")
+        check_ranges("[problem]", "problem", self)
         if self.unknown not in ("avoid", "allow"):
             raise InvalidInput(f"[problem] unknown: {self.unknown!r} is not 'avoid' or 'allow'")
 

@@ -18,6 +18,7 @@ of its own, so it is counted against what the demonstrators' episodes cost by it
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+from ringfence import consent
 from ringfence.analysis.evidence import Evidence
 from ringfence.analysis.evidence import document as evidence_json
 from ringfence.analysis.evidence.sampled import SampledEvidence
@@ -35,7 +37,20 @@ from ringfence.constraints import constraint_files
 from ringfence.constraints.avoiding import Avoiding
 from ringfence.constraints.tightening import tightened
 from ringfence.deploy import policies
-from ringfence.disk import read_json, remove_partials, write_file, write_folder, write_json
+from ringfence.disk import (
+    claim,
+    fresh_partial,
+    parse_toml,
+    read_file,
+    read_json,
+    remove_partials,
+    sealed_toml,
+    sha256,
+    write_document,
+    write_file,
+    write_folder,
+    writing,
+)
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import (
     Array,
@@ -79,6 +94,8 @@ COUNTED = 70
 COVERED = 0.05
 #: A task that is done with less than this probability can't be done.
 POSSIBLE = 1e-6
+#: What is read again, whose SHA-256 the summary has.
+KEPT = ("episodes.safetensors", "curves.csv")
 #: What true violations are counted against: where the demonstrations are known, and where not.
 SHOWN = "the most that a demonstration costs"
 NOT_SHOWN = "any true cost counts, as the demonstrations are not beside the constraint"
@@ -133,20 +150,28 @@ def create(
         provenance = constraint_files.load_document(learned)[1]["provenance"]
         problem = replace(problem, true_limit=costliest(learned.parent, provenance, truth.c))
     require_posed(solver, Problem(task, c, problem.delta, start, (single.seed,), states=states))
+    text = configs.to_toml(replace(single, problem=problem))
+    consent.grant(parse_toml(text))
     files = {
-        FILE: configs.to_toml(replace(single, problem=problem)).encode(),
+        FILE: sealed_toml(text),
         **({} if start is None else {START: arrays_bytes(start)}),
         **({} if states is None else {STATES: arrays_bytes({"states": states})}),
-        **({} if evidence is None else {"evidence.json": evidence.read_bytes()}),
+        **({} if evidence is None else {"evidence.json": read_file(evidence)}),
     }
     saved = (
-        {n: (learned / n).read_bytes() for n in ("constraint.json", "weights.safetensors")}
+        {n: read_file(learned / n) for n in ("constraint.json", "weights.safetensors")}
         if learned is not None
         else constraint_files.to_bytes(c, problem.delta, {})
     )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    write_folder(out, files)
-    write_folder(out / "constraint", saved)
+    with writing(out):
+        partial = fresh_partial(out)
+        try:
+            for name, content in files.items():
+                write_file(partial / name, content)
+            write_folder(partial / "constraint", saved)
+            claim(partial, out)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def known_cells(
@@ -204,11 +229,22 @@ def drive(
 ) -> dict[str, Any]:
     """Solve and count, from wherever it was; returns the summary."""
     single = read(out)
-    if (out / "summary.json").is_file():  # written last
-        return read_json(out / "summary.json")
+    if (found := finished(out)) is not None:
+        return found
     with only_driver(out):
         remove_partials(out)
         return _Solve(out, single, on_event, on_record, world or make_world(single.world)).run()
+
+
+def finished(out: Path) -> dict[str, Any] | None:
+    """The summary, which is written last; None as long as it or what it names isn't there whole."""
+    try:
+        summary = read_json(out / "summary.json")
+        files = dict(summary.get("files", {}))
+        whole = all(sha256(read_file(out / name)) == files[name] for name in KEPT if name in files)
+        return summary if whole else None
+    except (InvalidInput, OSError, ValueError):
+        return None
 
 
 class _Solve:
@@ -223,7 +259,8 @@ class _Solve:
         world: World,
     ) -> None:
         self.out, self.single, self.world = out, single, world
-        self.tell, self.clock = teller(out, on_event), Clock(out / "timing.json")
+        self.tell = teller(out, on_event)
+        self.clock = Clock(out / "timing.json", self.tell)
         self.on_record, self.records = on_record, list[dict[str, Any]]()
         self.solver, self.task = make_solver(single.solver), find_task(world, single.task)
         self.c = constraint_files.load(out / "constraint")
@@ -252,7 +289,9 @@ class _Solve:
         summary = {**self.about(), **outcome, "doubts": over_limit(outcome, p.delta), **more}
         self.store(solution, episodes)
         self.clock.write()
-        write_json(self.out / "summary.json", summary)
+        kept = [name for name in KEPT if (self.out / name).is_file()]
+        summary["files"] = {name: sha256(read_file(self.out / name)) for name in kept}
+        write_document(self.out / "summary.json", summary)
         return summary
 
     def kept(self) -> Constraint:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ringfence.deploy.policies import load_policy
 from ringfence.disk import remove_partials
@@ -19,9 +20,12 @@ from ringfence.experts import optimal
 from ringfence.objects import Demonstrations, Problem
 from ringfence.runs.backend import Solves, make_backend
 from ringfence.runs.config import build, make_solver
-from ringfence.runs.folder import OnEvent, only_driver, quiet, teller
+from ringfence.runs.folder import OnEvent, only_driver, quiet, tell_damaged, teller
+from ringfence.runs.setting_ranges import check_ranges
 from ringfence.runs.summary import versions
 from ringfence.worlds.world import World
+
+T = TypeVar("T")
 
 
 def make_demonstrations(
@@ -44,15 +48,15 @@ def make_demonstrations(
     """
     where = f"experts of {world.name}"
     if world.experts == "optimal":
-        return optimal.make_demonstrations(world, build(where, experts, optimal.ExpertConfig))
+        return optimal.make_demonstrations(world, _ranged(where, experts, optimal.ExpertConfig))
     if world.experts == "walking":
         from ringfence.experts import walking
 
         maze: Any = world
-        return walking.make_demonstrations(maze, build(where, experts, walking.Config))
+        return walking.make_demonstrations(maze, _ranged(where, experts, walking.Config))
     from ringfence.experts import trained
 
-    config = build(where, experts, trained.Config)
+    config = _ranged(where, experts, trained.Config)
     tasks: Any = world.tasks
     truth = getattr(settings, "truth", "")
     for task in tasks:
@@ -68,6 +72,12 @@ def make_demonstrations(
         "versions": versions(world),
     }
     return trained.roll_out(tasks, truth, config, found, provenance, say, augment)
+
+
+def _ranged(where: str, experts: Mapping[str, Any], kind: type[T]) -> T:
+    found = build(where, experts, kind)
+    check_ranges(where, "experts", found)
+    return found
 
 
 def train_experts(
@@ -102,7 +112,8 @@ def train_experts(
 
         player = make_solver(solver)
         backend = make_backend(workers, player)
-        solves = Solves(folder, settings, solver, player, backend, on_record, on_solved)
+        damaged = partial(tell_damaged, tell)
+        solves = Solves(folder, settings, solver, player, backend, on_record, on_solved, damaged)
         try:
             return [dict(solution.policy) for solution in solves(problems)]
         finally:

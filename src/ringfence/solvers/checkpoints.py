@@ -1,7 +1,8 @@
 """A training's state on disk: all that the next update depends on, so that a solve that was
 stopped ends in the bytes of one that was not.
 
-A checkpoint is a folder that is either the old one or the new one, never half.
+A checkpoint is a folder that is either the old one or the new one, never half; of one that was
+damaged since nothing is believed: the training begins anew, and ends in the same bytes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -18,14 +20,14 @@ from typing import Any
 import jax
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load, save
 
-from ringfence.disk import reading, sync, writing
+from ringfence.disk import SUMS, read_sealed, reading, sealed_files, sync, writing
 from ringfence.errors import InvalidInput
 from ringfence.objects import Problem
 
 #: Bytes of a checkpoint mean the same only within one schema.
-SCHEMA = 5
+SCHEMA = 6
 #: Keys that tell, among the plain values, the name of an array and the kind of an object.
 ARRAY, KIND = "array of", "kind of"
 
@@ -135,8 +137,9 @@ def write(folder: Path, arrays: dict[str, NDArray[Any]], values: dict[str, Any])
         temporary.mkdir(parents=True)
         # not ascontiguousarray, which turns a number into an array of one
         plain = {k: np.asarray(v, order="C") for k, v in arrays.items()}
-        save_file(plain, temporary / "state.safetensors")
-        (temporary / "state.json").write_text(json.dumps(values))
+        files = {"state.safetensors": save(plain), "state.json": json.dumps(values).encode()}
+        for name, content in sealed_files(files).items():
+            (temporary / name).write_bytes(content)
         for path in (*temporary.iterdir(), temporary):
             sync(path)
         if folder.exists():
@@ -148,12 +151,13 @@ def write(folder: Path, arrays: dict[str, NDArray[Any]], values: dict[str, Any])
 
 
 def read(folder: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
-    """The arrays and values of the last complete checkpoint; None if there is none."""
+    """The arrays and values of the last complete and whole checkpoint; None if there is none."""
     for place in (folder, _beside(folder, "old")):
-        if (place / "state.json").exists():
-            with reading(place):
-                values = json.loads((place / "state.json").read_text())
-                return load_file(place / "state.safetensors"), values
+        if not (place / SUMS).exists():
+            continue
+        with suppress(InvalidInput), reading(place):
+            files = read_sealed(place)
+            return load(files["state.safetensors"]), json.loads(files["state.json"])
     return None
 
 

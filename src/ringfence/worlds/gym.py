@@ -25,6 +25,7 @@ from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
 from ringfence.objects import Array, Feature
 from ringfence.worlds.continuous import ContinuousWorld, TaskConfig
 from ringfence.worlds.named import Named, blame, find
+from ringfence.worlds.patience import waiting_for
 from ringfence.worlds.sim.rollouts import Collector, CollectorSpec, LocalCollector, Step
 from ringfence.worlds.sim.shapes import Shaped
 from ringfence.worlds.sim.sources import FeatureReader, TransitionFeatures
@@ -228,11 +229,12 @@ class GymTask:
     def make(self) -> gymnasium.Env[Any, Any]:
         """One environment, without a time limit of its own where Gymnasium added one."""
         try:
-            made = self._maker()(**self.kwargs)
-            made = made if self.wrapper is None else self.wrapper(made)
+            with waiting_for(f"the maker of {self.env}"):
+                made = self._maker()(**self.kwargs)
+                made = made if self.wrapper is None else self.wrapper(made)
         except RingfenceError:
             raise
-        except Exception as problem:  # anyone's code may raise anything
+        except (Exception, SystemExit) as problem:  # anyone's code may raise anything
             module, dot, name = self.env.rpartition(".")
             hint = f"; a class of a module is written '{module}:{name}'" if dot else ""
             if isinstance(problem, gymnasium.error.NameNotFound) and not dot:
@@ -292,12 +294,13 @@ def flattened(env: gymnasium.Env[Any, Any], name: str) -> gymnasium.Env[Any, Any
 
 @contextmanager
 def anyones_code(what: str) -> Iterator[None]:
-    """Anyone's code may raise anything: one line that says where."""
+    """Anyone's code may raise anything, or not come back: one line that says where."""
     try:
-        yield
+        with waiting_for(what):
+            yield
     except RingfenceError:
         raise
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise SolverFailed(
             f"{what} failed: {blame(problem)}; once that is mended, a run goes on with "
             "'ringfence resume'"
@@ -363,8 +366,9 @@ class GymSimulator:
         self._seeds = saved["seeds"].astype(np.int64)
         self._begin(np.arange(self.copies))
         for i, env in enumerate(self._envs.envs):
-            for action in self._task.given(saved[f"actions{i}"]):
-                self._seen[i] = env.step(action)[0]
+            with anyones_code(f"a step of {self._task.name}"):
+                for action in self._task.given(saved[f"actions{i}"]):
+                    self._seen[i] = env.step(action)[0]
             self._actions[i] = list(saved[f"actions{i}"])
         return self._seen.copy()
 

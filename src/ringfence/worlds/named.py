@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ringfence.errors import InvalidInput, RingfenceError
+from ringfence.worlds.patience import waiting_for
 
 #: Where our own code is: an error that it raises is nobody's line.
 PACKAGE = str(Path(__file__).parents[1])
@@ -28,10 +29,11 @@ class Named:
     def __call__(self, *given: Any, **named: Any) -> Any:
         function = find(self.name)
         try:
-            return function(*given, **named)
+            with waiting_for(self.name):
+                return function(*given, **named)
         except RingfenceError:
             raise
-        except Exception as problem:  # the user's code may raise anything
+        except (Exception, SystemExit) as problem:  # the user's code may raise anything
             raise InvalidInput(f"{self.name} failed: {blame(problem)}; mend it") from problem
 
 
@@ -41,8 +43,9 @@ def find(name: str) -> Callable[..., Any]:
     if not module or not function or not all(part.isidentifier() for part in module.split(".")):
         raise InvalidInput(f'{name!r} is not "module:function", such as "my_env:reward"')
     try:
-        found = getattr(import_module(module), function)
-    except Exception as problem:  # a module runs when it is imported
+        with waiting_for(f"the import of {module}"):
+            found = getattr(import_module(module), function)
+    except (Exception, SystemExit) as problem:  # a module runs when it is imported
         raise InvalidInput(
             f"can't find the function {name!r} (module:function): {blame(problem)}; run ringfence "
             "where the module's file is, or install its package"

@@ -10,7 +10,6 @@ On continuous worlds without "why", and each of "next" is {"words", "score", "ce
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from ringfence.analysis.evidence.sampled import SampledEvidence
 from ringfence.analysis.evidence.suggest import spread
 from ringfence.constraints.boxes import largest_boxes
 from ringfence.constraints.cell_grid import named_box
+from ringfence.disk import read_json, reading
 from ringfence.errors import InvalidInput
 from ringfence.objects import Constraint
 from ringfence.worlds.world import Cells
@@ -177,10 +177,10 @@ def boxes(evidence: SampledEvidence, mask: NDArray[np.bool_]) -> str:
 
 def read(path: Path) -> Evidence | SampledEvidence:
     """The labels in a run's evidence.json."""
-    try:
-        found = json.loads(path.read_bytes())["evidence"]
-        return sampled.from_json(found) if "grid" in found else evidences.from_json(found)
-    except (OSError, ValueError, KeyError, TypeError, InvalidInput) as problem:
-        raise InvalidInput(
-            f"{path}: can't be read ({problem}); 'ringfence resume {path.parent}' makes it again"
-        ) from None
+    fix = f"'ringfence resume {path.parent}' makes it again"
+    with reading(path, fix):
+        try:
+            found = read_json(path, fix)["evidence"]
+            return sampled.from_json(found) if "grid" in found else evidences.from_json(found)
+        except InvalidInput as problem:
+            raise ValueError(problem) from None

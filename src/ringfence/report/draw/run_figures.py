@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.constraints import constraint_files
+from ringfence.disk import read_toml
 from ringfence.errors import InvalidInput
 from ringfence.objects import NotHere
 from ringfence.report.cells import Cell, Cells, make_cells
@@ -19,7 +19,7 @@ from ringfence.report.draw.canvas import FORBIDDEN, Curve, canvas, save
 from ringfence.report.draw.figures import curves_figure, path_picture, top_view
 from ringfence.report.draw.geometry import lane, levels, thinned
 from ringfence.report.draw.svg_plane import EXPERTS, bounds
-from ringfence.report.read import Run, read_episodes, read_json, read_run
+from ringfence.report.read import Run, read_document, read_episodes, read_run
 from ringfence.report.text import cell_name
 from ringfence.report.validate import CELL_VIEWS
 
@@ -93,8 +93,9 @@ def chart_curves(chart: Chart, summaries: Sequence[Summary]) -> list[Curve]:
 
 def solve_picture(folder: Path) -> bytes | NotHere:
     """path.png of `solve` and `transfer`: the kept episodes on a map or floor, or from above."""
-    summary, c = read_json(folder / "summary.json"), constraint_files.load(folder / "constraint")
-    episodes, task = read_episodes(folder), tomllib.loads((folder / "solve.toml").read_text())
+    summary = read_document(folder / "summary.json")
+    c, task = constraint_files.load(folder / "constraint"), read_toml(folder / "solve.toml")
+    episodes = read_episodes(folder, summary)
     if not episodes:
         return NotHere("no episodes were kept")
     title = f"{summary['task']}: {c.describe()}"

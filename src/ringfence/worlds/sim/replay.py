@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from ringfence.errors import InvalidInput, RingfenceError
 from ringfence.objects import Array
 from ringfence.worlds.gym import GymTask
 from ringfence.worlds.named import blame
+from ringfence.worlds.patience import waiting_for
 from ringfence.worlds.sim.shapes import Shaped
 from ringfence.worlds.sim.sources import FeatureReader
 
@@ -19,6 +21,8 @@ TRIAL_STEPS, TRIAL_SEED = 25, 0
 #: Observations and rewards are the same up to this share of their own size (logs are often
 #: float32, whose numbers have 7 digits).
 SAME = 1e-5
+#: Up to this share they were rounded when they were recorded (goals to four digits, say).
+ROUNDED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +40,19 @@ class Replay:
 
 def replay(task: GymTask, seed: int, actions: Array) -> Replay:
     """Reset with the seed and take the actions [T, a], until the episode ends or they do."""
+    return replay_in_order(task, [(seed, actions)])[0]
+
+
+def replay_in_order(task: GymTask, episodes: Sequence[tuple[int, Array]]) -> list[Replay]:
+    """Episodes (seed, actions) one after the other in one environment, as they were recorded: some
+    environments' first step depends on the resets before."""
     env = Shaped(task.make())
     try:
-        return _run(task, env, seed, actions)
+        with waiting_for(f"an episode of {task.name}"):
+            return [_run(task, env, seed, actions) for seed, actions in episodes]
     except RingfenceError as problem:
         raise InvalidInput(str(problem)) from problem
-    except Exception as problem:  # anyone's environment may raise anything
+    except (Exception, SystemExit) as problem:  # anyone's environment may raise anything
         raise InvalidInput(f"{task.name}: an episode failed with {blame(problem)}") from problem
     finally:
         env.close()
@@ -79,10 +90,10 @@ def trial(task: GymTask) -> Replay:
     return replay(task, TRIAL_SEED, actions)
 
 
-def first_difference(one: Array, two: Array) -> int | None:
-    """The first row in which two arrays differ by more than rounding, or None."""
+def first_difference(one: Array, two: Array, share: float = SAME) -> int | None:
+    """The first row in which two arrays differ by more than a share of their size, or None."""
     n = min(len(one), len(two))
     one, two = (np.asarray(x[:n], np.float64).reshape(n, -1) for x in (one, two))
     size = np.maximum(1.0, np.maximum(np.abs(one), np.abs(two)))
-    rows = np.flatnonzero((np.abs(one - two) > SAME * size).any(axis=1))
+    rows = np.flatnonzero((np.abs(one - two) > share * size).any(axis=1))
     return int(rows[0]) if len(rows) else None

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.objects import Array, Feature, Trajectory
+from ringfence.worlds.sim.border import Border
 
 Array32 = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[Any]]
@@ -284,7 +285,8 @@ class LocalCollector:
         first: int = 0,
         total: int | None = None,
     ) -> None:
-        self._task, self._sim, self._spec = task, simulator, spec
+        self._task, self._spec = task, spec
+        self._sim = Border(simulator, task.name, first)
         self._first, self._total = first, total or simulator.copies
         self.copies = simulator.copies
         n = simulator.copies
@@ -413,7 +415,7 @@ class LocalCollector:
         sim, task, n = self._sim, self._task, self._sim.copies
         rngs = [np.random.default_rng([*seed, EVALUATION, first + i]) for i in range(n)]
         observation = sim.reset(np.arange(n), rngs)
-        seeds = getattr(sim, "seeds", None)  # only where a seed is all that an episode begins from
+        seeds = sim.seeds  # only where a seed is all that an episode begins from
         augmentation, length = np.zeros(n), np.full(n, task.horizon)
         terminated, over = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
         seen, taken, steps = [observation], [], []

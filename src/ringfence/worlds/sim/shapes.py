@@ -24,11 +24,19 @@ class Shaped(gymnasium.Wrapper[Any, Any, Any, Any]):
         seen, reward, terminated, truncated, info = outcome
         if np.shape(seen) != self.observation_space.shape:
             raise SolverFailed(f"after a step, {self._wrong(seen)}")
-        if np.ndim(reward) != 0:
+        if np.ndim(reward) != 0 or np.asarray(reward).dtype.kind not in "fiub":
             raise SolverFailed(
-                f"{self._name} returned a reward of shape {np.shape(reward)}, not a number"
+                f"{self._name} returned a reward of shape {np.shape(reward)}, not a number: "
+                f"{reward!r:.60}"
             )
-        return seen, reward, terminated, truncated, info
+        ends = self._flag("terminated", terminated), self._flag("truncated", truncated)
+        return seen, reward, *ends, info
+
+    def _flag(self, name: str, value: Any) -> bool:
+        """NaN and "False" would count as true."""
+        if isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1)):
+            return bool(value)
+        raise SolverFailed(f"{self._name} returned {name} = {value!r:.60}, not True or False")
 
     @property
     def _name(self) -> str:

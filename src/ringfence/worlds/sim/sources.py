@@ -81,8 +81,12 @@ class FeatureReader:
                     raise self._no_number(name, info.get(str(place), after)) from None
         finite = np.isfinite(phi[rows]).all(axis=0)
         if not finite.all():
-            name = self.features[int(np.argmin(finite))].name
-            raise InvalidInput(f"{self.where}: feature {name!r} is not finite after a step")
+            i = int(np.argmin(finite))
+            n = int(np.argmax(rows & ~np.isfinite(phi[:, i])))
+            raise InvalidInput(
+                f"{self.where}: feature {self.features[i].name!r} is not finite after a step "
+                f"({phi[n, i]}, copy {n})"
+            )
         return phi
 
     def one(self, before: Any, action: Any, after: Any, info: Mapping[str, Any]) -> Array:
