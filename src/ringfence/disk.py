@@ -121,6 +121,12 @@ def read_sealed(folder: Path) -> dict[str, bytes]:
     return files
 
 
+def read_folder(folder: Path) -> dict[str, bytes]:
+    """The files under it, by their path from there; none where it isn't there."""
+    files = [p for p in sorted(folder.rglob("*")) if p.is_file()]
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in files}
+
+
 def fresh_partial(folder: Path) -> Path:
     """An empty folder of this process, beside `folder` and under a temporary name.
 

@@ -60,6 +60,7 @@ def demos_make(options: Namespace) -> None:
             out=options.out,
             policy=options.policy,
             workers=options.workers,
+            on=options.on,
             say=print,
             on_event=progress,
         )
@@ -156,7 +157,7 @@ def learn(options: Namespace) -> None:
     method = asked.config.game.method
     out = options.out = options.out or free_name(Path("runs") / f"{name}-{method}")
     with run_progress() as progress:
-        learned = api.play(asked, options.workers, out, progress, tell_warning)
+        learned = api.play(asked, options.workers, out, progress, tell_warning, options.on)
     tell_learned(learned)
 
 
@@ -245,22 +246,30 @@ def resume(options: Namespace) -> None:
     from ringfence import api
     from ringfence.cli.progress import run_progress
     from ringfence.runs import config, driver, problem
+    from ringfence.runs.engines import engine
 
     ready()
     if (options.run / problem.FILE).is_file():
         if options.iterations is not None:
             raise InvalidInput("--iterations is for games; this is a single problem: leave it out")
-        if options.workers != 1:
-            raise InvalidInput("--workers share a game; this is a single problem: leave it out")
+        if options.workers != 1 or options.on:
+            raise InvalidInput(
+                "--workers and --on share a game; this is a single problem: leave them out"
+            )
         finish_single(options.run)
         return
-    config.read(options.run / "config.toml")  # refuses what this version can't go on with
+    found = config.read(options.run / "config.toml")  # refuses what this version can't go on with
     if options.iterations is not None:
         driver.extend(options.run, options.iterations)
     elif (options.run / "summary.json").is_file():
         print(f"{options.run} is finished already; this is what came of it")
-    with run_progress() as progress:
-        summary = driver.drive(options.run, options.workers, progress)
+    if options.on:
+        config.make_world(found.world)  # of one's own: imported here before it is sent anywhere
+    with (
+        engine(options.workers, options.on, found.world, found.solver) as who,
+        run_progress() as progress,
+    ):
+        summary = driver.drive(options.run, who, progress)
     tell_learned(api.read_learned(options.run, summary))
 
 
@@ -442,6 +451,7 @@ def reproduce(options: Namespace) -> None:
         variants=tuple(options.variant),
         settings=tuple(options.set),
         workers=options.workers,
+        on=options.on,
         out=options.out,
         command=options.command_line,
         say=print,

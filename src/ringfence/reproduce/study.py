@@ -13,7 +13,10 @@ is found again by what determines it, so that no experiment makes again what ano
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +25,7 @@ from typing import Any
 from ringfence.disk import write_json
 from ringfence.errors import InvalidInput
 from ringfence.reproduce.experiment import Experiment, Variant, differences
+from ringfence.runs.backend import Backend
 
 Say = Callable[[str], None]
 #: Updates of a training between two lines about it.
@@ -45,7 +49,7 @@ class Study:
     variants: tuple[Variant, ...]
     out: Path
     say: Say = print
-    workers: int = 1
+    workers: int | Backend = 1
     seeds: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -113,6 +117,16 @@ def place(kind: str, label: str, document: Mapping[str, Any]) -> Path:
     key = key_of(document)
     there = sorted((RUNS / kind).glob(f"*-{key}"))
     return there[0] if there else RUNS / kind / f"{label}-{key}"
+
+
+_LOCKS: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """One thread at a time: what several seeds or variants need is made by the first of them."""
+    with _LOCKS[name]:
+        yield
 
 
 def kept(kind: str, document: Mapping[str, Any], make: Callable[[], Any]) -> Any:

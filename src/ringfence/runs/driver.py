@@ -37,7 +37,7 @@ from ringfence.objects import Constraint, Demonstrations, J, NotHere, Problem, S
 from ringfence.players.player import ConstraintPlayer, Ground
 from ringfence.runs import config as configs
 from ringfence.runs import folder
-from ringfence.runs.backend import Solves, make_backend
+from ringfence.runs.backend import Backend, Solves, make_backend
 from ringfence.runs.config import Config, make_player, make_solver, make_world
 from ringfence.runs.demonstrated import Demonstrated, evidence_groups, match, refuse_constant
 from ringfence.runs.folder import Clock, Event, OnEvent, only_driver, read_demos, teller
@@ -191,11 +191,14 @@ def extend(run: Path, iterations: int) -> None:
 
 def drive(
     run: Path,
-    workers: int = 1,
+    workers: int | Backend = 1,
     on_event: OnEvent = folder.quiet,
     world: World | None = None,
 ) -> dict[str, Any]:
-    """Play a created run to its end, from wherever it was; returns the summary."""
+    """Play a created run to its end, from wherever it was; returns the summary.
+
+    workers: how many processes of this machine, or an open engine (`runs/engines.py`).
+    """
     config = configs.read(run / "config.toml")
     with only_driver(run):
         remove_partials(run)
@@ -206,7 +209,12 @@ class _Drive:
     """One session of a run."""
 
     def __init__(
-        self, run: Path, config: Config, workers: int, on_event: OnEvent, world: World | None
+        self,
+        run: Path,
+        config: Config,
+        workers: int | Backend,
+        on_event: OnEvent,
+        world: World | None,
     ) -> None:
         self.run, self.config = run, config
         self.tell, self.clock = teller(run, on_event), Clock(run / "timing.json")
@@ -221,8 +229,9 @@ class _Drive:
         self.first_seen: dict[str, int] = {}
         backend = make_backend(workers, pieces.solver)
         self.solves = Solves(
-            run, config.world, config.solver, pieces.solver, backend, self.on_record, self.on_solved
-        )
+            run, config.world, config.solver, pieces.solver, backend, self.on_record,
+            self.on_solved, config.engine.cores,
+        )  # fmt: skip
 
     def play(self) -> dict[str, Any]:
         try:
