@@ -328,7 +328,7 @@ def answer(files: Files, checkpoint: Path | None, report: Report) -> Files:
         return error_files(problem_error)
 
 
-def error_files(problem: RingfenceError) -> Files:
+def error_files(problem: RingfenceError) -> dict[str, bytes]:
     error = {"kind": type(problem).__name__, "message": str(problem)}
     return {"error.json": json.dumps(error).encode()}
 

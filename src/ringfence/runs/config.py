@@ -172,7 +172,7 @@ class Config:
     opening: Opening
     solver: Any
     analysis: Analysis
-    engine: Engine = Engine()
+    engine: Engine = field(default_factory=Engine)
 
 
 FIXED: dict[str, type] = {

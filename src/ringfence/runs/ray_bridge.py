@@ -28,6 +28,8 @@ from ringfence.runs.ray_mailbox import Mailbox
 LOOK, COUNT = 0.25, 1.0
 #: Seconds that a node may take to start a process and to say what it has installed.
 FIRST_ANSWER = 180.0
+#: Seconds to take leave of the cluster; it notices, too, if nobody does.
+FAREWELL = 2.0
 
 
 def main() -> None:
@@ -149,6 +151,7 @@ class Bridge:
                 else:
                     self.submit(head, body)
         except (EOFError, OSError):  # the driver has ended, and so does all that it asked for
+            threading.Timer(FAREWELL, os._exit, [0]).start()
             if self.told:
                 self.ray.shutdown()
             os._exit(0)

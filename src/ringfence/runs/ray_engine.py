@@ -107,7 +107,7 @@ class RayEngine:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL if not os.environ.get("DBG") else None,
+                stderr=subprocess.DEVNULL,
                 env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
                 start_new_session=True,  # a Ctrl-C is for the driver
             )
@@ -143,6 +143,8 @@ class RayEngine:
                 )
             self._wait(ticket)
             self._dispatch()
+            if self._over is not None:
+                self._end(self._over)
         return ticket.done
 
     def _wait(self, ticket: Ticket) -> None:
