@@ -95,10 +95,13 @@ def telling(say: Say) -> Callable[[dict[str, Any]], None]:
             c, reward = event["constraint"]["description"], event["learner_reward_mean"]
             say(f"  iteration {event['i']}/{event['total']}: {c}; learners earn {reward:.4g}")
         elif event["event"] == "update" and event["update"] % SAY_EVERY == 0:
+            where = f"  {event['where']}" if "where" in event else ""
             say(
                 f"  update {event['update']}/{event['updates']}  reward {event['reward_rate']:.0f}"
-                f"  cost {event['cost']:.1f}  lam {event['lam']:.3f}"
+                f"  cost {event['cost']:.1f}  lam {event['lam']:.3f}{where}"
             )
+        elif event["event"] == "lost":
+            say(f"  {event['why']} ({event['where']}); it goes on elsewhere")
 
     return tell
 

@@ -302,9 +302,9 @@ def work(parcel: bytes) -> bytes:
 
     def report(record: dict[str, Any]) -> None:
         if _records is not None:
-            _records.put((name, record))
+            _records.put((name, {**record, "where": f"process {os.getpid()}"}))
 
-    report({"event": "began", "where": f"process {os.getpid()}"})
+    report({"event": "began"})
     return pack(answer(files, Path(place) if place else None, report))
 
 
