@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -463,18 +462,17 @@ def test_a_module_that_was_not_imported_here_is_not_there(two: Nodes) -> None:
 
 @pytest.mark.ray
 @needs_ray
-def test_a_cluster_that_goes_away_leaves_a_run_that_goes_on_here(
-    tmp_path: Path, finished: Finished
-) -> None:
-    run = tmp_path / "run"
-    config, demos = small("gym")
+def test_a_cluster_that_goes_away_leaves_a_run_that_goes_on_here(tmp_path: Path) -> None:
+    run, solver = tmp_path / "run", {"env_steps": 100 * 16 * 16}
+    config, demos = small("gym", solver=solver, game={"iterations": 1})
     driver.create(run, config, demos)
+    gone = threading.Event()
     with nodes_of(1) as nodes:
 
         def on_event(event: dict[str, Any]) -> None:
-            if event["event"] == "update" and event["i"] == 2:
-                threading.Thread(target=nodes.cluster.head_node.kill_raylet).start()
-                time.sleep(1.0)
+            if event["event"] == "update" and not gone.is_set():
+                gone.set()
+                nodes.cluster.head_node.kill_raylet()
 
         with (
             pytest.raises(EngineLost, match=r"is gone .*what was finished and checkpointed"),
@@ -482,4 +480,5 @@ def test_a_cluster_that_goes_away_leaves_a_run_that_goes_on_here(
         ):
             driver.drive(run, who, on_event)
     driver.drive(run)
-    assert result(run) == result(finished("gym"))
+    play(tmp_path / "here", "gym", solver=solver, game={"iterations": 1})
+    assert result(run) == result(tmp_path / "here")

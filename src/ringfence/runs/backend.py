@@ -32,7 +32,14 @@ from ringfence.constraints import constraint_files
 from ringfence.errors import EngineLost, InvalidInput, RingfenceError, SolverFailed
 from ringfence.objects import Problem, Solution
 from ringfence.runs.config import make_solver, make_world, tagged
-from ringfence.runs.ledger import Ledger, arrays_bytes, key_hash, to_files, usual_key
+from ringfence.runs.ledger import (
+    Ledger,
+    arrays_bytes,
+    described,
+    key_hash,
+    to_files,
+    usual_key,
+)
 from ringfence.solvers.solver import Report, Solver
 from ringfence.worlds.world import World
 
@@ -414,7 +421,7 @@ class Solves:
         return [self._finished(job.name) for job in jobs]
 
     def job(self, problem: Problem, role: Role) -> Job:
-        usual = usual_key(self.world, self.settings, problem)
+        usual = usual_key(*self._described, problem)
         if role != "solve":
             usual["role"] = role
         key = in_role(self.solver, role).key(problem, usual)
@@ -429,6 +436,10 @@ class Solves:
             lambda record: self.on_record(problem, record),
             self.cores,
         )
+
+    @cached_property
+    def _described(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return described(self.world), described(self.settings)
 
     def _finish(self, future: Future[Files], job: Job) -> None:
         """Put what was solved into the ledger; an error says where it came up."""
