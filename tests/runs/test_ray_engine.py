@@ -261,11 +261,6 @@ def test_an_address_where_nobody_answers_is_told_at_once(monkeypatch: pytest.Mon
         RayEngine(f"127.0.0.1:{port}", ())
 
 
-def test_workers_and_an_engine_exclude_each_other() -> None:
-    with pytest.raises(InvalidInput, match="leave one of them out"), engine(2, "ray"):
-        pass
-
-
 def test_threads_on_the_nodes_are_those_of_here_or_one() -> None:
     found = environment({"OMP_NUM_THREADS": "3", "XLA_FLAGS": "--a", "HOME": "mine"})
     assert found == {

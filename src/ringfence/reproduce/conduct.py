@@ -30,7 +30,7 @@ from ringfence.reproduce.study import (
     refuse_other_results,
 )
 from ringfence.runs.backend import Backend
-from ringfence.runs.config import make_world, tagged
+from ringfence.runs.config import make_solver, make_world, tagged
 from ringfence.runs.engines import engine
 
 #: Games of a study that are driven at the same time: each keeps its history in memory.
@@ -78,10 +78,13 @@ Play = Callable[[], tuple[Summary, float]]
 
 
 def settings_of(variants: Sequence[Variant]) -> list[Any]:
-    """Of all worlds, each made here first: what can't be made here is not tried elsewhere."""
-    found = [tagged(v.name, "world", v.get("world")) for v in variants if v.get("world")]
-    for settings in found:
-        make_world(settings)
+    """Of all worlds and solvers, each made here first: what can't be made here is not sent."""
+    found = []
+    for variant in variants:
+        for name, make in (("world", make_world), ("solver", make_solver)):
+            if "kind" in variant.get(name):
+                found.append(tagged(variant.name, name, variant.get(name)))
+                make(found[-1])
     return found
 
 
