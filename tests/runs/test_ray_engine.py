@@ -199,6 +199,16 @@ def test_processes_that_die_over_and_over_are_told_unless_a_checkpoint_came_betw
         waited(future)
 
 
+def test_a_lost_solve_is_the_next_again(played: tuple[RayEngine, Played]) -> None:
+    """At the end of the queue it would keep an iteration waiting for it alone."""
+    ray, other = played
+    for n in range(AHEAD + 2):
+        ray.submit(job_of(str(n)))
+    assert [task for _, task, _ in other.solves(AHEAD)] == ["0", "1"]
+    other.lost(1, "node")
+    assert [task for _, task, _ in other.solves(1)] == ["1"]
+
+
 def test_lost_nodes_are_nobodys_fault(played: tuple[RayEngine, Played]) -> None:
     ray, other = played
     future = ray.submit(job_of("it"))

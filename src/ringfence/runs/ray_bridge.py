@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import gettempdir
@@ -28,6 +29,8 @@ from ringfence.runs.ray_mailbox import Mailbox
 LOOK, COUNT = 0.25, 1.0
 #: Seconds that a node may take to start a process and to say what it has installed.
 FIRST_ANSWER = 180.0
+#: Answers that are fetched at once: one that a lost node held back must not hold up the others.
+FETCHING = 8
 #: Seconds to take leave of the cluster; it notices, too, if nobody does.
 FAREWELL = 2.0
 
@@ -64,7 +67,8 @@ class Bridge:
         self.expected = json.dumps(asked["versions"])
         self.common: dict[str, Any] = {}
         self.numbers: dict[Any, int] = {}
-        self.lock = threading.Lock()
+        self.lock, self.speaking = threading.Lock(), threading.Lock()
+        self.fetching = ThreadPoolExecutor(FETCHING)
         self.told: dict[str, Any] = {}
 
     def run(self) -> None:
@@ -165,6 +169,10 @@ class Bridge:
 
     # To the driver
 
+    def say(self, head: dict[str, Any], body: bytes = b"") -> None:
+        with self.speaking:
+            tell(self.wire, head, body)
+
     def watch(self) -> None:
         counted = 0.0
         while True:
@@ -178,19 +186,19 @@ class Bridge:
             else:
                 time.sleep(LOOK / 10)
             for letter in self.ray.get(self.mailbox.take.remote()):
-                tell(self.wire, {"what": "letter"}, letter)
-            for ref in done:
-                self.settle(ref)
+                self.say({"what": "letter"}, letter)
+            for ref in done:  # after its last letter, and not one waiting for the other
+                with self.lock:
+                    number = self.numbers.pop(ref)
+                self.fetching.submit(self.settle, ref, number)
             if time.monotonic() - counted >= COUNT:
                 counted = time.monotonic()
                 self.count()
 
-    def settle(self, ref: Any) -> None:
+    def settle(self, ref: Any, number: int) -> None:
         errors = self.ray.exceptions
-        with self.lock:
-            number = self.numbers.pop(ref)
         try:
-            tell(self.wire, {"what": "done", "number": number}, self.ray.get(ref))
+            self.say({"what": "done", "number": number}, self.ray.get(ref))
             return
         except errors.OutOfMemoryError:
             lost = {"what": "lost", "why": "memory"}
@@ -200,7 +208,7 @@ class Bridge:
             lost = {"what": "lost", "why": "node"}
         except errors.RayError as problem:
             lost = {"what": "failed", "why": last_line(problem)}
-        tell(self.wire, {**lost, "number": number})
+        self.say({**lost, "number": number})
 
     def count(self) -> None:
         """Of cores, over the nodes that are there, and of the largest."""
@@ -208,7 +216,7 @@ class Bridge:
         now = {"cores": sum(cores), "largest": max(cores, default=0.0), "nodes": len(cores)}
         if now != self.told:
             self.told = now
-            tell(self.wire, {"what": "nodes", **now})
+            self.say({"what": "nodes", **now})
 
 
 def is_there() -> bool:

@@ -63,6 +63,7 @@ class Ticket:
 
     job: Work
     done: Future[Files]
+    order: int
     deaths: int = 0
     where: str = ""
 
@@ -134,7 +135,7 @@ class RayEngine:
     # Jobs
 
     def submit(self, job: Work) -> Future[Files]:
-        ticket = Ticket(job, Future())
+        ticket = Ticket(job, Future(), next(self._order))
         with self._lock:
             if job.cores > self._largest:
                 raise InvalidInput(
@@ -149,10 +150,10 @@ class RayEngine:
 
     def _wait(self, ticket: Ticket) -> None:
         """Longest first: by what the last solve of its kind took; before there was one, by its
-        steps, and before the others."""
+        steps, and before the others. Among equals in order: one that was lost is next again."""
         seconds = self._seconds.get(kind_of(ticket.job))
         rank = (False, -float(ticket.job.steps)) if seconds is None else (True, -seconds)
-        heapq.heappush(self._waiting, (rank, next(self._order), ticket))
+        heapq.heappush(self._waiting, (rank, ticket.order, ticket))
 
     def _dispatch(self) -> None:
         while self._over is None and self._waiting:
@@ -219,7 +220,8 @@ class RayEngine:
             return
         with self._lock:
             ticket = self._under_way.pop(head["number"])
-            self._dispatch()
+            if head["what"] != "lost":
+                self._dispatch()
         if head["what"] == "done":
             settle(ticket.done, unpack(body))
         elif head["what"] == "failed":
