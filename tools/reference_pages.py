@@ -156,6 +156,7 @@ def configuration_page() -> str:
     lines += one_table("## opening", FIXED["opening"])
     lines += section("solver", {k: kind("solvers", k) for k in kinds("solvers")})
     lines += one_table("## analysis", FIXED["analysis"])
+    lines += one_table("## engine", FIXED["engine"])
     lines += [DIFFERENT, *different(), "", EXPERTS]
     lines += one_table("### on maps and tables", optimal.ExpertConfig)
     lines += one_table("### on ant-maze", walking.Config)

@@ -36,6 +36,7 @@ from ringfence.runs import backend, driver, folder, problem, solving, training
 from ringfence.runs import check as checks
 from ringfence.runs import config as configs
 from ringfence.runs.config import Config, configure, make_world, merged
+from ringfence.runs.engines import engine
 from ringfence.worlds.continuous import is_continuous
 from ringfence.worlds.world import World
 
@@ -131,6 +132,7 @@ def learn(
     steps: int | None = None,
     seed: int | None = None,
     workers: int = 1,
+    on: str | None = None,
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     command: str = "ringfence.learn",
@@ -143,11 +145,12 @@ def learn(
     learned ("speed <= ?"). features: of environments that are given as functions: names with units
     ("speed:m/s", keys of `info`), by column ({"x": 0}), or {"names": [..], "function": f}. steps:
     of an episode, where the environment doesn't say. settings: any entry of the configuration, by
-    table: {"game": {"iterations": 5}, "solver": {"env_steps": 50_000}}. out: the run's folder;
-    without it everything stays in a temporary one, and `Learned.save` keeps it.
+    table: {"game": {"iterations": 5}, "solver": {"env_steps": 50_000}}. workers: processes of this
+    machine; on: "ray", "ray://host:port" or a cluster's address. out: the run's folder; without it
+    everything stays in a temporary one, and `Learned.save` keeps it.
     """
     asked = ask(world, demonstrations, constraint, features, steps, seed, settings, command)
-    return play(asked, workers, out, on_event, on_finding)
+    return play(asked, workers, out, on_event, on_finding, on)
 
 
 def check(
@@ -238,12 +241,13 @@ def play(
     out: str | Path | None = None,
     on_event: OnEvent = folder.quiet,
     on_finding: Callable[[Finding], None] = lambda finding: None,
+    on: str | None = None,
 ) -> Learned:
     """Check, then play a game to its end."""
     if out is not None:
         folder.refuse_existing(Path(out))
     backend.require_workers(workers)
-    if workers > 1 and asked.config.world.kind == "python":
+    if (workers > 1 or on) and asked.config.world.kind == "python":
         make_world(asked.config.world)  # says why it can't
     examined = asked.examine()
     for finding in examined.findings:
@@ -252,8 +256,9 @@ def play(
         raise InvalidInput(examined.reason)
     temporary = None if out is not None else TemporaryDirectory(prefix="ringfence-")
     run = Path(temporary.name) / "run" if temporary is not None else Path(out or "")
-    driver.create(run, asked.config, examined.demos, asked.world)
-    summary = driver.drive(run, workers, on_event, asked.world)
+    with engine(workers, on, asked.config.world, asked.config.solver) as who:
+        driver.create(run, asked.config, examined.demos, asked.world)
+        summary = driver.drive(run, who, on_event, asked.world)
     return read_learned(run, summary, asked.world, temporary)
 
 
@@ -538,6 +543,7 @@ def make_demonstrations(
     features: Any = None,
     steps: int | None = None,
     workers: int = 1,
+    on: str | None = None,
     say: Callable[[str], None] = lambda text: None,
     on_event: OnEvent = folder.quiet,
 ) -> Demonstrations:
@@ -553,10 +559,10 @@ def make_demonstrations(
     settings = configs.tagged("world", "world", document["world"])
     home = made or make_world(settings)
     table = dict(experts or {}) if isinstance(experts, Mapping | None) else asdict(experts)
-    if home.experts != "trained" and (solver or policy is not None or workers != 1):
+    if home.experts != "trained" and (solver or policy is not None or workers != 1 or on):
         raise InvalidInput(
-            f"--steps, --policy, --workers and [solver] are of experts that are trained; those of "
-            f"{home.name} are not: leave them out"
+            f"--steps, --policy, --workers, --on and [solver] are of experts that are trained; "
+            f"those of {home.name} are not: leave them out"
         )
     if policy is not None and solver:
         raise InvalidInput("--policy has been trained already: leave --steps and [solver] out")
@@ -565,17 +571,18 @@ def make_demonstrations(
     if home.experts == "trained" and out is None:
         raise InvalidInput("experts are trained in a folder: give out")
     place = Path(out or "demos")
-    return training.make_demonstrations(
-        settings,
-        home,
-        table,
-        asked,
-        place.with_name(f"{place.name}-expert"),
-        policy=None if policy is None else Path(policy),
-        workers=workers,
-        on_event=on_event,
-        say=say,
-    )
+    with engine(workers, on, settings, *([] if asked is None else [asked])) as who:
+        return training.make_demonstrations(
+            settings,
+            home,
+            table,
+            asked,
+            place.with_name(f"{place.name}-expert"),
+            policy=None if policy is None else Path(policy),
+            workers=who,
+            on_event=on_event,
+            say=say,
+        )
 
 
 def evaluate(

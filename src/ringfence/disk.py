@@ -169,6 +169,12 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
             shutil.rmtree(partial, ignore_errors=True)
 
 
+def read_folder(folder: Path) -> dict[str, bytes]:
+    """The files under it, by their path from there; none where it isn't there."""
+    files = [p for p in sorted(folder.rglob("*")) if p.is_file()]
+    return {p.relative_to(folder).as_posix(): read_file(p) for p in files}
+
+
 def fresh_partial(folder: Path) -> Path:
     """An empty folder of this process, beside `folder` and under a temporary name."""
     partial = _beside(folder)

@@ -21,3 +21,7 @@ class UnboundedProblem(RingfenceError):
 
 class SolverFailed(RingfenceError):
     """A numerical solver stopped without an answer."""
+
+
+class EngineLost(RingfenceError):
+    """The machines that solved are gone; what they had finished is kept."""

@@ -52,7 +52,7 @@ def test_options_and_settings_arrive_in_the_configuration(
     words = ["learn", "--world", here / "small.txt", "--demos", here / "demos", "--seed", 7]
     words += ["--class", "linear", "--iterations", 2, "--solver", "lp", "--horizon", 12]
     words += ["--task", "goal (0,3)", "--set", "player.restricted=false", "--method", "icl"]
-    words += ["--set", "game.extra=3", "--on", "col", "--slip", "0"]
+    words += ["--set", "game.extra=3", "--over", "col", "--slip", "0"]
     assert ask(*words, "--out", tmp_path / "run")[0] == 0
     config = configs.read(tmp_path / "run/config.toml")
     assert (config.seed, config.world.horizon, config.game.iterations) == (7, 12, 2)
@@ -491,7 +491,7 @@ NEW = "--goal 3,3 --start 1,1"
     [
         (f"learn {SMALL} --steps 5 --out new", "[solver] env_steps: unknown"),
         (f"learn {SMALL} --expert-budget 1 --out new", "[player] expert_budget: unknown"),
-        (f"learn {SMALL} --on row --out new", "[game] on is for 'linear' and 'mlp'"),
+        (f"learn {SMALL} --over row --out new", "[game] on is for 'linear' and 'mlp'"),
         (f"learn {SMALL} --truth row<=1 --out new", "[world] truth: unknown"),
         (f"learn {SMALL} --feature row --out new", "--feature is for 'gym:' worlds"),
         (f"learn {SMALL} --demos demos --heldout 3 --out new", "--heldout is how demonstrations"),

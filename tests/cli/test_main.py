@@ -16,6 +16,7 @@ import pytest
 import own_cart
 import ringfence
 from ringfence.cli.main import main, natural, parser, recorded_command
+from ringfence.errors import EngineLost
 
 Ask = Callable[..., tuple[int, str, str]]
 Damage = Callable[[Path], object]
@@ -353,7 +354,48 @@ def test_a_command_line_without_help_asks_no_world(monkeypatch: pytest.MonkeyPat
 
 def test_recorded_command_leaves_out_what_does_not_matter() -> None:
     words = ["learn", "--out", "x", "--seed", "1", "--workers=2", "--task", "goal (0,1)"]
+    words += ["--on", "ray://host:1"]
     assert recorded_command(words) == 'ringfence learn --seed 1 --task "goal (0,1)"'
+
+
+# On other machines -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [LEARN, RESUME, REPRODUCE])
+def test_an_engine_without_its_extra_says_what_to_install(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask, command: list[str]
+) -> None:
+    shutil.copytree(here, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr("ringfence.runs.ray_engine.find_spec", lambda name: None)
+    code, _, err = ask(*command, "--on", "ray")
+    assert code == 2
+    assert err == "ringfence: --on ray needs Ray: pip install 'ringfence[ray]'\n"
+    assert not Path("new").exists()
+
+
+def test_features_of_a_class_are_no_engine(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    shutil.copytree(here, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    code, _, err = ask(*LEARN, "--on", "row,col")
+    assert (code, Path("new").exists()) == (2, False)
+    assert "--on row,col: an engine is 'ray'" in err
+
+
+def test_a_cluster_that_is_gone_leaves_the_line_to_go_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> None:
+    def lost(*_: object, **__: object) -> NoReturn:
+        raise EngineLost("the cluster (ray) is gone")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ringfence.runs.driver.drive", lost)
+    code, _, err = ask("learn", "--paths", "2", "--out", "run")
+    assert code == 1
+    way = "go on with 'ringfence resume run' (here; with --on: there)"
+    assert err.endswith(f"ringfence: the cluster (ray) is gone; {way}\n")
 
 
 # Ctrl-C ------------------------------------------------------------------------------------------

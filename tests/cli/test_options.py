@@ -40,7 +40,7 @@ def settings(*words: str) -> dict[str, Any]:
     [
         ([], {}),
         (["--class", "speed <= ?"], {"game": {"constraint": "speed <= ?"}}),
-        (["--on", "x,y"], {"game": {"on": ["x", "y"]}}),
+        (["--over", "x,y"], {"game": {"on": ["x", "y"]}}),
         (["--iterations", "3", "--method", "icl"], {"game": {"iterations": 3, "method": "icl"}}),
         (
             ["--player", "payoff", "--expert-budget", "0.5"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -104,8 +105,11 @@ class Terminal(LiveLine):
     def print(self, text: str) -> None:
         self.said.append((text, True))
 
-    def show(self, text: str, lasting: bool) -> None:
+    several = True
+
+    def show(self, text: str, lasting: bool, below: Sequence[str] = ()) -> None:
         self.said.append((text, lasting))
+        self.below = list(below)
 
 
 def test_of_several_tasks_the_solved_ones_are_counted_anew_in_each_iteration() -> None:
@@ -119,6 +123,41 @@ def test_of_several_tasks_the_solved_ones_are_counted_anew_in_each_iteration() -
     assert line.said[1:] == [
         (f"iteration {i}/2  {n} of 2 tasks", False) for i in (1, 2) for n in (1, 2)
     ]
+
+
+def test_solves_elsewhere_have_a_line_each_with_where_they_run_and_their_speed() -> None:
+    line = Terminal()
+    report = Progress(line)
+    report({**START, "tasks": 2, "steps": 120_000})
+    for k, place in enumerate(("vm a", "vm b")):
+        report({"event": "began", "i": 1, "k": k, "where": place})
+    assert line.below == ["  iteration 1/3  task 0  vm a", "  iteration 1/3  task 1  vm b"]
+    for n in (1, 2):
+        for k, place in enumerate(("vm a", "vm b")):
+            report({**update_of(1, n, 6.0 * n), "k": k, "where": place})
+    # two at 1000 steps in 6 s each, and 116,000 steps are left
+    assert line.said[-1][0] == "2 solves under way  333 steps/s  5.8 min left"
+    assert line.below[1].startswith("  iteration 1/3  update 2/20  reward 700")
+    assert line.below[1].endswith("task 1  vm b  167 steps/s")
+    report({"event": "lost", "i": 1, "k": 1, "where": "vm b", "why": "its node was lost"})
+    said = "iteration 1/3  task 1: its node was lost (vm b); it goes on elsewhere"
+    assert line.said[-1] == (said, True)
+    report(solved(1, 0))
+    report({**update_of(1, 3, 18.0), "k": 1, "where": "vm c"})
+    assert len(line.below) == 1
+
+
+def test_solves_elsewhere_are_plain_lines_without_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with run_progress() as report:
+        report(START)
+        report({"event": "began", "i": 1, "k": 0, "where": "vm a"})
+        report({**update_of(1, 1, 0.0), "where": "vm a"})
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == (
+        "iteration 1/3  update 1/20  reward 700  cost 24.6 (limit 20)  lam 0.5  task 0  vm a"
+    )
 
 
 ROW: dict[str, Any] = {

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tomli_w
 from PIL import Image
 
+from ray_nodes import needs_ray, nodes_of
+from ringfence.demos import dataset
 from ringfence.errors import InvalidInput
 from ringfence.reproduce import analyses, experiment, run
 from ringfence.runs import driver
+from small_worlds import demos_of, document, result
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -110,3 +114,64 @@ def test_wrong_use_is_said_before_anything_is_written(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match=message):
             run("grid", out=out, say=lambda line: None, **arguments)  # type: ignore[arg-type]
     assert not out.exists()
+
+
+# On many machines --------------------------------------------------------------------------------
+
+
+def study_of_carts(folder: Path, seeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a study of small games in an environment of one's own, to work in."""
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    dataset.save(demos_of("gym"), folder / "shown")
+    tables = {k: v for k, v in document("gym").items() if k not in ("command", "seed")}
+    file = {
+        "about": "carts",
+        "kind": "game",
+        "seeds": seeds,
+        "base": {**tables, "demonstrations": {"path": "shown"}},
+        "variants": {"plain": {}},
+        "table": [{"rows": "iterates", "columns": [["seed", "seed"]]}],
+    }
+    (folder / "carts.toml").write_text(tomli_w.dumps(file))
+
+
+@pytest.mark.ray
+@needs_ray
+def test_a_study_of_six_seeds_on_two_nodes_has_the_bytes_of_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its seeds are driven at once: solves of different seeds run side by side."""
+    study_of_carts(tmp_path / "here", 6, monkeypatch)
+    run("carts.toml", say=lambda line: None)
+    study_of_carts(tmp_path / "there", 6, monkeypatch)
+    lines: list[str] = []
+    with nodes_of(2) as nodes:
+        run("carts.toml", on=nodes.address, say=lines.append)
+    begun = [n for n, line in enumerate(lines) if line.endswith(": begins")]
+    assert begun == list(range(6))
+    here, there = tmp_path / "here", tmp_path / "there"
+    games = sorted(p.name for p in (here / "runs" / "reproduce" / "games").iterdir())
+    assert len(games) == 6
+    for name in games:
+        one, other = (f / "runs" / "reproduce" / "games" / name for f in (here, there))
+        assert result(one) == result(other)
+    for path in (*(f"seed-{n}.json" for n in range(6)), "manifest.json"):  # tables have minutes
+        one, other = (f / "results" / "carts" / "plain" / path for f in (here, there))
+        assert one.read_bytes() == other.read_bytes(), path
+
+
+@pytest.mark.ray
+@needs_ray
+def test_trainings_of_a_study_are_solved_elsewhere_to_the_same_bytes(
+    here: Path, trainings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trainings.toml").write_text((here / "trainings.toml").read_text())
+    with nodes_of(1) as nodes:
+        run("trainings.toml", variants=("settled",), on=nodes.address, say=lambda line: None)
+    for name in ("pid-seed-0", "settled-seed-0"):
+        (one,) = (here / "runs" / "reproduce" / "trainings").glob(f"{name}-*")
+        (other,) = (tmp_path / "runs" / "reproduce" / "trainings").glob(f"{name}-*")
+        mine = {n: c for n, c in result(other).items() if not n.startswith("checkpoint")}
+        assert mine == {n: c for n, c in result(one).items() if not n.startswith("checkpoint")}

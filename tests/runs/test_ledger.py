@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Feature, Problem, Solution
 from ringfence.runs.config import make_world
 from ringfence.runs.ledger import (
+    LONGEST,
     Ledger,
     arrays_bytes,
     arrays_hash,
+    described,
     from_files,
     key_hash,
     to_files,
@@ -133,7 +135,7 @@ def problem() -> Problem:
 
 def key_of(p: Problem, **tables: Any) -> str:
     config = config_of("grid", **tables)
-    return key_hash(usual_key(config.world, config.solver, p))
+    return key_hash(usual_key(described(config.world), described(config.solver), p))
 
 
 def test_the_same_problem_has_the_same_name() -> None:
@@ -173,3 +175,12 @@ def test_numbers_and_arrays_of_one_are_different_arrays() -> None:
     assert arrays_hash({"a": np.array(1.0)}) != arrays_hash({"a": np.array([1.0])})
     two = {"b": np.zeros(2), "a": np.ones(1)}
     assert arrays_bytes(two) == arrays_bytes(dict(reversed(two.items())))
+
+
+def test_long_settings_stand_in_a_key_as_their_sum() -> None:
+    """Else a world of many tasks would stand in the key of each of them."""
+    world = config_of("grid").world
+    assert described(world) == asdict(world)
+    long = replace(world, name="x" * LONGEST)
+    assert set(described(long)) == {"kind", "sha256"}
+    assert described(long) != described(replace(long, horizon=15))

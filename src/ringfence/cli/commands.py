@@ -61,6 +61,7 @@ def demos_make(options: Namespace) -> None:
             out=options.out,
             policy=options.policy,
             workers=options.workers,
+            on=options.on,
             say=print,
             on_event=progress,
         )
@@ -160,7 +161,7 @@ def learn(options: Namespace) -> None:
     method = asked.config.game.method
     out = options.out = options.out or free_name(Path("runs") / f"{name}-{method}")
     with run_progress() as progress:
-        learned = api.play(asked, options.workers, out, progress, tell_warning)
+        learned = api.play(asked, options.workers, out, progress, tell_warning, options.on)
     tell_learned(learned)
 
 
@@ -255,24 +256,32 @@ def resume(options: Namespace) -> None:
     from ringfence import api
     from ringfence.cli.progress import run_progress
     from ringfence.runs import config, driver, problem
+    from ringfence.runs.engines import engine
 
     ready()
     if (options.run / problem.FILE).is_file():
         if options.iterations is not None:
             raise InvalidInput("--iterations is for games; this is a single problem: leave it out")
-        if options.workers != 1:
-            raise InvalidInput("--workers share a game; this is a single problem: leave it out")
+        if options.workers != 1 or options.on:
+            raise InvalidInput(
+                "--workers and --on share a game; this is a single problem: leave them out"
+            )
         agree(options.run, options.trust)
         finish_single(options.run)
         return
     agree(options.run, options.trust)
-    config.read(options.run / "config.toml")  # refuses what this version can't go on with
+    found = config.read(options.run / "config.toml")  # refuses what this version can't go on with
     if options.iterations is not None:
         driver.extend(options.run, options.iterations)
     elif (options.run / "summary.json").is_file():
         print(f"{options.run} is finished already; this is what came of it")
-    with run_progress() as progress:
-        summary = driver.drive(options.run, options.workers, progress)
+    if options.on:
+        config.make_world(found.world)  # of one's own: imported here before it is sent anywhere
+    with (
+        engine(options.workers, options.on, found.world, found.solver) as who,
+        run_progress() as progress,
+    ):
+        summary = driver.drive(options.run, who, progress)
     tell_learned(api.read_learned(options.run, summary))
 
 
@@ -473,6 +482,7 @@ def reproduce(options: Namespace) -> None:
         variants=tuple(options.variant),
         settings=tuple(options.set),
         workers=options.workers,
+        on=options.on,
         out=options.out,
         data=options.data,
         command=options.command_line,

@@ -22,7 +22,7 @@ from ringfence.cli import commands
 from ringfence.cli.failures import in_one_line, printable
 from ringfence.cli.options import OPTIONS
 from ringfence.compilation import keep_compiled
-from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
+from ringfence.errors import EngineLost, InvalidInput, RingfenceError, SolverFailed
 
 
 class Parser(argparse.ArgumentParser):
@@ -61,6 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InvalidInput as problem:
         tell(as_called(str(problem)))
         return 2
+    except EngineLost as problem:
+        way = as_called(way_on(options)) if options is not None else ""
+        tell(f"{problem}{way} (here; with --on: there)")
+        return 1
     except RingfenceError as problem:
         tell(as_called(str(problem)))
         return 1
@@ -131,9 +135,9 @@ def recorded_command(words: Sequence[str]) -> str:
     kept: list[str] = []
     rest = iter(words)
     for word in rest:
-        if word in ("--out", "--workers", "--data"):
+        if word in ("--out", "--workers", "--data", "--on"):
             next(rest, None)
-        elif not word.startswith(("--out=", "--workers=", "--data=")):
+        elif not word.startswith(("--out=", "--workers=", "--data=", "--on=")):
             kept.append(json.dumps(word) if " " in word else word)
     return " ".join(["ringfence", *kept])
 
@@ -264,7 +268,7 @@ def _learn(sub: Any, words: Sequence[str]) -> None:
     one.add_argument("--paths", type=int, help="maps: training paths to make per task and start")
     one.add_argument("--heldout", type=int, help="maps: held-out paths to make per task and start")
     one.add_argument("--task", action="append", default=[], help="only this task (repeatable)")
-    names = ("class", "on", "method", "player", "expert-budget", "iterations", "solver", "steps")
+    names = ("class", "over", "method", "player", "expert-budget", "iterations", "solver", "steps")
     _entries(one, (*names, "truth", "horizon", "slip"))
     one.add_argument(
         "--seed", type=natural, help="all randomness comes from it (default: the file's, or 0)"
@@ -445,6 +449,12 @@ def _config(one: Parser) -> None:
 
 def _workers(one: Parser) -> None:
     one.add_argument("--workers", type=int, default=1, help="worker processes")
+    one.add_argument(
+        "--on",
+        metavar="ray|ADDRESS",
+        help="solve on a Ray cluster: 'ray' (the one that is there, or a local one), "
+        "'ray://host:port' or its address (docs/many-machines.md)",
+    )
 
 
 def _trust(one: Parser) -> None:

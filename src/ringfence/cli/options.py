@@ -8,7 +8,7 @@ from typing import Any
 OPTIONS: dict[str, tuple[str, Any, str]] = {
     "class": ("game.constraint", str, "'table', 'linear', 'mlp', or an inequality with ? for what "
               "is learned, such as 'speed <= ?'"),
-    "on": ("game.on", "list", "linear and mlp: features, such as x,y (default: all)"),
+    "over": ("game.on", "list", "linear and mlp: features, such as x,y (default: all)"),
     "method": ("game.method", ("mt-icl", "icl"), "Algorithm 3 (many tasks) or 2 (one)"),
     "player": ("player.kind", str, "the constraint player: regression, ftrl or payoff"),
     "expert-budget": ("player.expert_budget", float, "payoff: what an expert's episode may cost"),

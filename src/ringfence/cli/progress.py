@@ -1,8 +1,9 @@
-"""Progress of a run: a live line on a terminal, plain lines otherwise."""
+"""Progress of a run: a live line on a terminal, with a line more for each solve of several at once;
+plain lines otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from textwrap import shorten
 from typing import Any
@@ -20,15 +21,23 @@ class LiveLine:
     def __init__(self, console: Console, status: Status) -> None:
         self.console, self.status = console, status
 
+    @property
+    def several(self) -> bool:
+        """Is there room for several lines that change?"""
+        return self.console.is_terminal
+
     def print(self, text: str) -> None:
         self.console.print(text)
 
-    def show(self, text: str, lasting: bool) -> None:
-        """lasting: it is also a line where there is no terminal."""
-        if self.console.is_terminal:
-            self.status.update(text)
-        elif lasting:
-            self.console.print(text)
+    def show(self, text: str, lasting: bool, below: Sequence[str] = ()) -> None:
+        """lasting: it is also a line where there is no terminal; below: lines that only one has."""
+        if not self.console.is_terminal:
+            if lasting:
+                self.console.print(text)
+            return
+        room = max(1, self.console.height - 3)
+        more = [f"and {len(below) - room} more"] if len(below) > room else []
+        self.status.update("\n".join([text, *below[:room], *more]))
 
 
 @contextmanager
@@ -49,6 +58,7 @@ class Progress:
         self.tasks = self.iterations = self.total = self.each = self.finished = 0
         self.solved, self.under_way = 0, dict[tuple[int, int], int]()
         self.last: dict[tuple[int, int], tuple[float, int]] = {}
+        self.lines: dict[tuple[int, int], str] = {}  # of solves that run elsewhere
         self.spent, self.done = 0.0, 0
 
     def __call__(self, event: dict[str, Any]) -> None:
@@ -58,7 +68,11 @@ class Progress:
             "counting": lambda e: self.line.print(
                 f"counting violations in {e['episodes']} episodes"
             ),
+            "began": self.began,
             "update": self.update,
+            "lost": lambda e: self.line.print(
+                f"{self._where(e)}  task {e['k']}: {e['why']} ({e['where']}); it goes on elsewhere"
+            ),
             "solved": self.on_solved,
             "iteration": self.iteration,
             "damaged": lambda e: self.line.print(f"warning: {e['what']}: {e['so']}"),
@@ -80,6 +94,11 @@ class Progress:
         if event.get("failed"):
             self.line.print(f"{event['failed']} failed demonstration(s) left out")
 
+    def began(self, event: dict[str, Any]) -> None:
+        who = (event["i"], event["k"])
+        self.lines[who] = f"  {self._where(event)}  task {event['k']}  {event['where']}"
+        self.line.show(f"{len(self.lines)} solves under way", False, [*self.lines.values()])
+
     def update(self, event: dict[str, Any]) -> None:
         """Count work that took time: a resumed solve's old updates come in a burst."""
         who = (event["i"], event["k"])
@@ -90,12 +109,22 @@ class Progress:
         if more > 0 and seconds > BURST:
             self.spent, self.done = self.spent + seconds, self.done + more
         self.last[who] = (now, steps)
-        text = f"{self._where(event)}  {update_line(event)}{self._left(steps)}"
-        last = event["update"] in (1, event["updates"])
-        self.line.show(text, last or event["update"] % QUIET_EVERY == 0)
+        text, place = f"{self._where(event)}  {update_line(event)}", event.get("where")
+        lasting = event["update"] in (1, event["updates"]) or event["update"] % QUIET_EVERY == 0
+        if place is None:
+            self.line.show(text + self._left(), lasting)
+            return
+        text = f"{text}  task {event['k']}  {place}"
+        speed = f"  {more / seconds:.0f} steps/s" if more > 0 and seconds > BURST else ""
+        self.lines[who] = f"  {text}{speed}"
+        if self.line.several:
+            text, lasting = f"{len(self.lines)} solves under way", False
+        self.line.show(text + self._left(), lasting, [*self.lines.values()])
 
     def on_solved(self, event: dict[str, Any]) -> None:
-        planned = self.under_way.pop((event["i"], event["k"]), 0)
+        who = (event["i"], event["k"])
+        self.lines.pop(who, None)
+        planned = self.under_way.pop(who, 0)
         was_known = event.get("known") and not planned  # by a session before
         self.solved += self.each if was_known else planned
         self.finished += 1
@@ -115,11 +144,14 @@ class Progress:
             return self.what
         return f"iteration {event['i']}/{self.iterations}" if event["i"] else "no constraint"
 
-    def _left(self, steps: int) -> str:
+    def _left(self) -> str:
+        """Steps a second over all solves that are under way, and when the last will be done."""
         if not self.done:
             return ""
-        left = max(0, self.total - self.solved - steps) * self.spent / self.done
-        return f"  {self.done / self.spent:.0f} steps/s  {left / 60:.1f} min left"
+        rate = self.done / self.spent * max(1, len(self.under_way))
+        steps = sum(self.last[who][1] for who in self.under_way)
+        left = max(0, self.total - self.solved - steps) / rate
+        return f"  {rate:.0f} steps/s  {left / 60:.1f} min left"
 
 
 def update_line(event: dict[str, Any]) -> str:

@@ -11,8 +11,9 @@ from ringfence.objects import Demonstrations
 from ringfence.reproduce import solves
 from ringfence.reproduce.experiment import CONFIG, Experiment, Settings, Variant
 from ringfence.reproduce.solves import referred, trained
-from ringfence.reproduce.study import Say, place
+from ringfence.reproduce.study import Say, alone, key_of, place
 from ringfence.runs import check
+from ringfence.runs.backend import Backend
 from ringfence.runs.config import Config, configure, make_world
 from ringfence.runs.training import make_demonstrations
 
@@ -63,20 +64,28 @@ def given(experiment: Experiment, variant: Variant, seed: int) -> Demonstrations
     return examined.demos
 
 
-def demonstrations(experiment: Experiment, variant: Variant, seed: int, say: Say) -> Demonstrations:
+def demonstrations(
+    experiment: Experiment, variant: Variant, seed: int, say: Say, workers: int | Backend = 1
+) -> Demonstrations:
     """A variant's demonstrations: made once, then read."""
     table = variant.get("demonstrations")
     if "path" in table:
         return given(experiment, variant, seed)
-    label = f"{experiment.name}-{variant.name}-seed-{seed}"
-    folder = place("demonstrations", label, document(experiment, variant, seed))
-    if not folder.is_dir():
-        settings, experts = making(experiment, variant, seed)
-        policy = None
-        if "expert" in table:
-            policy = trained(*referred(experiment, table["expert"]), seed, say)
-        world = make_world(settings)
-        made = make_demonstrations(settings, world, experts, None, folder, policy=policy, say=say)
-        if not folder.is_dir():  # another study may have made the same ones meanwhile
-            dataset.save(made, folder)
+    label, needs = (
+        f"{experiment.name}-{variant.name}-seed-{seed}",
+        document(experiment, variant, seed),
+    )
+    with alone(key_of(needs)):
+        folder = place("demonstrations", label, needs)
+        if not folder.is_dir():
+            settings, experts = making(experiment, variant, seed)
+            policy = None
+            if "expert" in table:
+                policy = trained(*referred(experiment, table["expert"]), seed, say, workers)
+            world = make_world(settings)
+            made = make_demonstrations(
+                settings, world, experts, None, folder, policy=policy, say=say
+            )
+            if not folder.is_dir():  # another study may have made the same ones meanwhile
+                dataset.save(made, folder)
     return dataset.load(folder)

@@ -53,7 +53,7 @@ from ringfence.runs.config import build, merged
 
 Settings = dict[str, Any]
 
-CONFIG = ("world", "demos", "game", "player", "opening", "solver", "analysis")
+CONFIG = ("world", "demos", "game", "player", "opening", "solver", "analysis", "engine")
 TABLES = (*CONFIG, "demonstrations", "training", "transfer", "flights")
 
 
@@ -121,6 +121,7 @@ class Entry:
     opening: Settings = field(default_factory=dict)
     solver: Settings = field(default_factory=dict)
     analysis: Settings = field(default_factory=dict)
+    engine: Settings = field(default_factory=dict)
     demonstrations: Making = field(default_factory=Making)
     training: Training = field(default_factory=Training)
     transfer: Transfer = field(default_factory=Transfer)

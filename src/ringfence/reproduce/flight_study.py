@@ -86,7 +86,7 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
     shown = show(legs(chosen, settings.band), settings)
     study.say(f"  {len(shown.legs)} flights; wind {shown.wind.describe()}")
     learned = {part: learn(shown, kinds) for part, kinds in PARTS.items()}
-    samples = resampled(shown, learned, seed, study.workers)
+    samples = resampled(shown, learned, seed, study.processes)
     summary = {
         "schema": 2,
         "settings": asdict(settings),

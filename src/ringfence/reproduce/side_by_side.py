@@ -31,15 +31,15 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 def play_apart(
     study: Study, name_or_path: str, settings: Sequence[str], plays: Sequence[tuple[Variant, int]]
 ) -> None:
-    """Play seeds of variants, `study.workers` at once; what fails is told, and left to whoever
+    """Play seeds of variants, `study.processes` at once; what fails is told, and left to whoever
     plays it next."""
     os.environ.update(ONE_THREAD)
     context = get_context("spawn")
     cores: Any = context.Queue()
     there = sorted(os.sched_getaffinity(0))
-    for n in range(study.workers):
+    for n in range(study.processes):
         cores.put(there[n % len(there)])
-    pool = ProcessPoolExecutor(study.workers, context, begin, (cores,))
+    pool = ProcessPoolExecutor(study.processes, context, begin, (cores,))
     try:
         for wave in waves(study, plays):
             jobs = {}

@@ -18,9 +18,10 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Constraint, Trajectory
 from ringfence.reproduce import experiment as experiments
 from ringfence.reproduce.experiment import Experiment, Settings, Variant
-from ringfence.reproduce.study import Say, Study, Summary, place, telling
+from ringfence.reproduce.study import Say, Study, Summary, alone, key_of, place, telling
 from ringfence.reproduce.trainings import ACTIONS, UNCONSTRAINED, course_figures
 from ringfence.runs import counting, problem, solving
+from ringfence.runs.backend import Backend
 from ringfence.runs.config import make_world, tagged
 from ringfence.runs.summary import SCHEMA
 from ringfence.solvers.collecting import evaluate, no_augmentation
@@ -44,7 +45,7 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
         about = {"schema": SCHEMA, "command": "", "world": world.name, "seed": seed}
         about |= {"kind": variant.get("world")["kind"]}
         return {**about, "judged": judge(world, still(world), training, ACTIONS[1:])}, 0.0
-    run = trained(study.experiment, variant, seed, study.say)
+    run = trained(study.experiment, variant, seed, study.say, study.workers)
     summary = read_json(run / "summary.json")
     curves = counting.read_curves(run / "curves.csv")
     course = judged = None
@@ -94,20 +95,32 @@ def folder_of(experiment: Experiment, variant: Variant, seed: int) -> Path:
     return place("trainings", label, document(experiment, variant, seed))
 
 
-def trained(experiment: Experiment, variant: Variant, seed: int, say: Say) -> Path:
-    """The finished run of a training, from wherever it was."""
-    run = folder_of(experiment, variant, seed)
-    if not (run / problem.FILE).is_file():
-        create(run, experiment, variant, seed, say)
-    solving.drive(run, telling(say))
+def trained(
+    experiment: Experiment, variant: Variant, seed: int, say: Say, workers: int | Backend = 1
+) -> Path:
+    """The finished run of a training, from wherever it was: here, or where an engine has room."""
+    with alone(key_of(document(experiment, variant, seed))):
+        run = folder_of(experiment, variant, seed)
+        if not (run / problem.FILE).is_file():
+            create(run, experiment, variant, seed, say, workers)
+        engine = None if isinstance(workers, int) else workers
+        solving.drive(run, telling(say), engine=engine)
     return run
 
 
-def create(run: Path, experiment: Experiment, variant: Variant, seed: int, say: Say) -> None:
+def create(
+    run: Path,
+    experiment: Experiment,
+    variant: Variant,
+    seed: int,
+    say: Say,
+    workers: int | Backend = 1,
+) -> None:
     training, where = variant.get("training"), f"{experiment.name}/{variant.name}"
     start = states = None
     if "after" in training:
-        start = load_policy(trained(*referred(experiment, training["after"]), seed, say)).arrays
+        before = trained(*referred(experiment, training["after"]), seed, say, workers)
+        start = load_policy(before).arrays
     if "starts" in training:
         states = states_of(experiment, training["starts"], training["start_episodes"], say)
     asked = problem.Single(

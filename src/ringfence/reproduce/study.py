@@ -13,8 +13,11 @@ is found again by what determines it, so that no experiment makes again what ano
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +26,7 @@ from typing import Any
 from ringfence.disk import read_json, remove_partials, write_json
 from ringfence.errors import InvalidInput
 from ringfence.reproduce.experiment import Experiment, Variant, differences
+from ringfence.runs.backend import Backend
 from ringfence.runs.folder import only_driver
 
 Say = Callable[[str], None]
@@ -48,10 +52,15 @@ class Study:
     variants: tuple[Variant, ...]
     out: Path
     say: Say = print
-    workers: int = 1
+    workers: int | Backend = 1
     seeds: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     data: Path | None = None
+
+    @property
+    def processes(self) -> int:
+        """Of this machine that may be used at once: one, where an engine solves elsewhere."""
+        return self.workers if isinstance(self.workers, int) else 1
 
     def folder(self, variant: Variant) -> Path:
         return self.out / variant.name
@@ -100,10 +109,13 @@ def telling(say: Say) -> Callable[[dict[str, Any]], None]:
             c, reward = event["constraint"]["description"], event["learner_reward_mean"]
             say(f"  iteration {event['i']}/{event['total']}: {c}; learners earn {reward:.4g}")
         elif event["event"] == "update" and event["update"] % SAY_EVERY == 0:
+            where = f"  {event['where']}" if "where" in event else ""
             say(
                 f"  update {event['update']}/{event['updates']}  reward {event['reward_rate']:.0f}"
-                f"  cost {event['cost']:.1f}  lam {event['lam']:.3f}"
+                f"  cost {event['cost']:.1f}  lam {event['lam']:.3f}{where}"
             )
+        elif event["event"] == "lost":
+            say(f"  {event['why']} ({event['where']}); it goes on elsewhere")
 
     return tell
 
@@ -122,6 +134,16 @@ def place(kind: str, label: str, document: Mapping[str, Any]) -> Path:
     key = key_of(document)
     there = sorted((RUNS / kind).glob(f"*-{key}"))
     return there[0] if there else RUNS / kind / f"{label}-{key}"
+
+
+_LOCKS: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """One thread at a time: what several seeds or variants need is made by the first of them."""
+    with _LOCKS[name]:
+        yield
 
 
 def kept(kind: str, document: Mapping[str, Any], make: Callable[[], Any]) -> Any:

@@ -239,7 +239,8 @@ def stored(folder: Path, name: str) -> dict[str, Any] | None:
 
 def cases_of(study: Study) -> list[dict[str, Any]]:
     mazes = study.seeds or study.experiment.file.seeds
-    return results(case_names(mazes), RUNS / "unseen", study.workers, study.say)
+    workers = study.workers if isinstance(study.workers, int) else 1
+    return results(case_names(mazes), RUNS / "unseen", workers, study.say)
 
 
 def outcome_rows(study: Study) -> Found:

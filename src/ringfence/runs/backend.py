@@ -1,4 +1,5 @@
-"""Where solves run: in this process or in worker processes. Either way the ledger has the result.
+"""Where solves run: in this process, in worker processes, or on other machines (ray_engine.py).
+Either way the ledger has the result.
 
 A backend takes a `Job` and gives a future of the files of its ledger entry. To a worker a job is
 bytes of our own files (JSON, safetensors) for one named function, `work`; what comes back are bytes
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -28,10 +29,17 @@ import safetensors.numpy
 from ringfence import errors
 from ringfence.compilation import keep_compiled
 from ringfence.constraints import constraint_files
-from ringfence.errors import InvalidInput, RingfenceError, SolverFailed
+from ringfence.errors import EngineLost, InvalidInput, RingfenceError, SolverFailed
 from ringfence.objects import Problem, Solution
 from ringfence.runs.config import make_solver, make_world, tagged
-from ringfence.runs.ledger import Ledger, arrays_bytes, key_hash, to_files, usual_key
+from ringfence.runs.ledger import (
+    Ledger,
+    arrays_bytes,
+    described,
+    key_hash,
+    to_files,
+    usual_key,
+)
 from ringfence.solvers.solver import Report, Solver
 from ringfence.worlds.world import World
 
@@ -48,7 +56,8 @@ LAST_WORDS = 5.0
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One solve. world, solver: their settings; key: all that determines the solution."""
+    """One solve. world, solver: their settings; key: all that determines the solution; cores: of
+    the machine that it is given to."""
 
     world: Any
     solver: Any
@@ -57,10 +66,74 @@ class Job:
     key: Mapping[str, Any]
     checkpoint: Path | None
     report: Report
+    cores: float = 1.0
 
-    @property
+    @cached_property
     def name(self) -> str:
         return key_hash(self.key)
+
+    @property
+    def task(self) -> str:
+        return self.problem.task.name
+
+    @property
+    def steps(self) -> int:
+        """Of the environment, at most: how long it may take, before any like it was solved."""
+        return 0 if self.role == "watch" else int(getattr(self.solver, "env_steps", 0))
+
+    @property
+    def common(self) -> tuple[Any, Any, Any]:
+        """What it has in common with the others of its iteration."""
+        return self.world, self.solver, self.problem.constraint
+
+    def common_files(self) -> Files:
+        settings = {"world": asdict(self.world), "solver": asdict(self.solver)}
+        return {
+            "settings.json": json.dumps(settings).encode(),
+            **constraint_files.to_bytes(self.problem.constraint, 0.0, {}),
+        }
+
+    def own_files(self) -> Files:
+        problem = self.problem
+        order = {
+            "role": self.role,
+            "key": self.key,
+            "task": problem.task.name,
+            "delta": problem.delta.hex(),
+            "deltas": [delta.hex() for delta in problem.deltas],
+            "seed": list(problem.seed),
+            "stop_reward": problem.stop_reward,
+            "drop_failed": problem.drop_failed,
+        }
+        files = {"order.json": json.dumps(order).encode()}
+        if problem.start is not None:
+            files["start"] = arrays_bytes(problem.start)
+        if problem.states is not None:
+            files["states"] = arrays_bytes({"states": problem.states})
+        return files
+
+
+class Work(Protocol):
+    """What can be solved on another machine: a `Job`, or a folder (runs/solving.py).
+
+    common: what it has in common with others, compared by identity; common_files, own_files: all
+    that it is, for `answer`.
+    """
+
+    @property
+    def task(self) -> str: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def cores(self) -> float: ...
+    @property
+    def checkpoint(self) -> Path | None: ...
+    @property
+    def report(self) -> Report: ...
+    @property
+    def common(self) -> tuple[Any, ...]: ...
+    def common_files(self) -> Files: ...
+    def own_files(self) -> Files: ...
 
 
 class Backend(Protocol):
@@ -75,9 +148,25 @@ def require_workers(workers: int) -> None:
         raise InvalidInput(f"--workers must be {rule}, got {workers}")
 
 
-def make_backend(workers: int, solver: Solver) -> Backend:
+def make_backend(workers: int | Backend, solver: Solver) -> Backend:
+    """workers: how many processes of this machine, or an engine that somebody else closes."""
+    if not isinstance(workers, int):
+        return Lent(workers)
     require_workers(workers)
     return Here(solver) if workers == 1 else Workers(workers)
+
+
+@dataclass(frozen=True, eq=False)
+class Lent:
+    """A backend that outlives the run: others may use it, too."""
+
+    backend: Backend
+
+    def submit(self, job: Job) -> Future[Files]:
+        return self.backend.submit(job)
+
+    def close(self) -> None:
+        """Whoever lent it does."""
 
 
 def in_role(solver: Solver, role: Role) -> Solver:
@@ -144,10 +233,10 @@ class Workers:
                 self._pool = self._new_pool()
                 inner = self._pool.submit(work, parcel)
 
-        def on_done(answer: Future[bytes]) -> None:
+        def on_done(reply: Future[bytes]) -> None:
             if done.cancelled():  # see `close`
                 return
-            problem = answer.exception()
+            problem = reply.exception()
             if isinstance(problem, BrokenProcessPool) and tries > 1:
                 self._try(parcel, job, done, tries - 1)
             elif isinstance(problem, BrokenProcessPool):
@@ -161,7 +250,7 @@ class Workers:
             elif problem is not None:
                 done.set_exception(problem)
             else:
-                _settle(done, unpack(answer.result()))
+                settle(done, unpack(reply.result()))
 
         inner.add_done_callback(on_done)
 
@@ -185,7 +274,7 @@ class Workers:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _settle(done: Future[Files], files: Files) -> None:
+def settle(done: Future[Files], files: Files) -> None:
     """A worker's answer: the files of a solution, or what went wrong."""
     if "error.json" not in files:
         done.set_result(files)
@@ -220,11 +309,23 @@ def _end_with_driver() -> None:
 def work(parcel: bytes) -> bytes:
     """Solve the job of a parcel; a parcel of its files, or of an error, comes back."""
     files = unpack(parcel)
-    order = json.loads(files["order.json"])
+    name, place = files["name"].decode(), files["checkpoint"].decode()
+
+    def report(record: dict[str, Any]) -> None:
+        if _records is not None:
+            _records.put((name, {**record, "where": f"process {os.getpid()}"}))
+
+    report({"event": "began"})
+    return pack(answer(files, Path(place) if place else None, report))
+
+
+def answer(files: Files, checkpoint: Path | None, report: Report) -> Files:
+    """What an order's files come to: those of its solution, or of an error."""
     try:
-        solver = make_solver(tagged("worker", "solver", order["solver"]))
+        order, settings = json.loads(files["order.json"]), json.loads(files["settings.json"])
+        solver = make_solver(tagged("worker", "solver", settings["solver"]))
         problem = Problem(
-            task=_task(_world(json.dumps(order["world"])), order["task"]),
+            task=_task(_world(json.dumps(settings["world"])), order["task"]),
             constraint=constraint_files.from_bytes(files),
             delta=float.fromhex(order["delta"]),
             start=safetensors.numpy.load(files["start"]) if "start" in files else None,
@@ -234,15 +335,14 @@ def work(parcel: bytes) -> bytes:
             drop_failed=order["drop_failed"],
             deltas=tuple(map(float.fromhex, order["deltas"])),
         )
-        checkpoint = None if order["checkpoint"] is None else Path(order["checkpoint"])
-        name = key_hash(order["key"])
-        solution = in_role(solver, order["role"])(
-            problem, checkpoint, lambda record: _records.put((name, record))
-        )
-        return pack(to_files(order["key"], solution))
+        return to_files(order["key"], in_role(solver, order["role"])(problem, checkpoint, report))
     except RingfenceError as problem_error:
-        error = {"kind": type(problem_error).__name__, "message": str(problem_error)}
-        return pack({"error.json": json.dumps(error).encode()})
+        return error_files(problem_error)
+
+
+def error_files(problem: RingfenceError) -> dict[str, bytes]:
+    error = {"kind": type(problem).__name__, "message": str(problem)}
+    return {"error.json": json.dumps(error).encode()}
 
 
 @cache
@@ -259,29 +359,9 @@ def _task(world: World, name: str) -> Any:
 
 def to_parcel(job: Job) -> bytes:
     """All that a worker needs to know, as files."""
-    problem = job.problem
-    order = {
-        "world": asdict(job.world),
-        "solver": asdict(job.solver),
-        "role": job.role,
-        "key": job.key,
-        "task": problem.task.name,
-        "delta": problem.delta.hex(),
-        "deltas": [delta.hex() for delta in problem.deltas],
-        "seed": list(problem.seed),
-        "stop_reward": problem.stop_reward,
-        "drop_failed": problem.drop_failed,
-        "checkpoint": None if job.checkpoint is None else str(job.checkpoint.absolute()),
-    }
-    files = {
-        "order.json": json.dumps(order).encode(),
-        **constraint_files.to_bytes(problem.constraint, problem.delta, {}),
-    }
-    if problem.start is not None:
-        files["start"] = arrays_bytes(problem.start)
-    if problem.states is not None:
-        files["states"] = arrays_bytes({"states": problem.states})
-    return pack(files)
+    checkpoint = "" if job.checkpoint is None else str(job.checkpoint.absolute())
+    about = {"name": job.name.encode(), "checkpoint": checkpoint.encode()}
+    return pack({**job.common_files(), **job.own_files(), **about})
 
 
 def pack(files: Files) -> bytes:
@@ -309,7 +389,8 @@ class Solves:
     """A run's solves: out of its ledger, or by the backend into it.
 
     on_record(problem, record): progress inside a solve; on_solved(problem, ledger name, was it
-    there already): as results come in; on_damaged(what was wrong): before it is solved again.
+    there already): as results come in; on_damaged(what was wrong): before it is solved again;
+    cores: of a solve, on other machines.
     """
 
     run: Path
@@ -320,6 +401,7 @@ class Solves:
     on_record: OnRecord
     on_solved: OnSolved
     on_damaged: Callable[[str], None] = lambda problem: None
+    cores: float = 1.0
 
     @property
     def ledger(self) -> Ledger:
@@ -346,7 +428,7 @@ class Solves:
         return [self._finished(job.name) for job in jobs]
 
     def job(self, problem: Problem, role: Role) -> Job:
-        usual = usual_key(self.world, self.settings, problem)
+        usual = usual_key(*self._described, problem)
         if role != "solve":
             usual["role"] = role
         key = in_role(self.solver, role).key(problem, usual)
@@ -359,7 +441,12 @@ class Solves:
             key,
             checkpoint,
             lambda record: self.on_record(problem, record),
+            self.cores,
         )
+
+    @cached_property
+    def _described(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return described(self.world), described(self.settings)
 
     def _finish(self, future: Future[Files], job: Job) -> None:
         """Put what was solved into the ledger; an error says where it came up."""
@@ -367,6 +454,8 @@ class Solves:
             return
         try:
             files = future.result()
+        except EngineLost:  # no fault of this solve
+            raise
         except RingfenceError as error:
             of_game = len(job.problem.seed) > 1  # a transfer's solve is of no iteration
             where = f"iteration {job.problem.seed[1]}, " * of_game + job.problem.task.name

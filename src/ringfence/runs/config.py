@@ -162,6 +162,19 @@ class Analysis:
 
 
 @dataclass(frozen=True)
+class Engine:
+    """What a solve asks of the machines of a cluster (--on); no result depends on it.
+
+    cores: of a node; a node solves as many at once as it has room for. Below 1: more at once.
+    """
+
+    cores: float = 1.0
+
+    def __post_init__(self) -> None:
+        require("engine", "cores", self.cores > 0, self.cores, "above 0")
+
+
+@dataclass(frozen=True)
 class Config:
     """All that determines a run's result. world, player, solver: the settings of their kinds."""
 
@@ -174,6 +187,7 @@ class Config:
     opening: Opening
     solver: Any
     analysis: Analysis
+    engine: Engine = field(default_factory=Engine)
 
 
 FIXED: dict[str, type] = {
@@ -181,6 +195,7 @@ FIXED: dict[str, type] = {
     "game": Game,
     "opening": Opening,
     "analysis": Analysis,
+    "engine": Engine,
 }
 #: Tables that are tagged by kind: their package, and the kind where nobody says one.
 TAGGED = {

@@ -49,7 +49,7 @@ from ringfence.objects import Constraint, Demonstrations, J, NotHere, Problem, S
 from ringfence.players.player import ConstraintPlayer, Ground
 from ringfence.runs import config as configs
 from ringfence.runs import folder
-from ringfence.runs.backend import Solves, make_backend
+from ringfence.runs.backend import Backend, Solves, make_backend
 from ringfence.runs.class_checks import warnings
 from ringfence.runs.config import Config, make_player, make_solver, make_world
 from ringfence.runs.demonstrated import Demonstrated, evidence_groups, match, refuse_constant
@@ -218,11 +218,14 @@ def extend(run: Path, iterations: int) -> None:
 
 def drive(
     run: Path,
-    workers: int = 1,
+    workers: int | Backend = 1,
     on_event: OnEvent = folder.quiet,
     world: World | None = None,
 ) -> dict[str, Any]:
-    """Play a created run to its end, from wherever it was; returns the summary."""
+    """Play a created run to its end, from wherever it was; returns the summary.
+
+    workers: how many processes of this machine, or an open engine (`runs/engines.py`).
+    """
     config = configs.read(run / "config.toml")
     with only_driver(run):
         remove_partials(run)
@@ -250,7 +253,12 @@ class _Drive:
     """One session of a run."""
 
     def __init__(
-        self, run: Path, config: Config, workers: int, on_event: OnEvent, world: World | None
+        self,
+        run: Path,
+        config: Config,
+        workers: int | Backend,
+        on_event: OnEvent,
+        world: World | None,
     ) -> None:
         self.run, self.config = run, config
         self.tell = teller(run, on_event)
@@ -269,7 +277,7 @@ class _Drive:
         backend = make_backend(workers, pieces.solver)
         self.solves = Solves(
             run, config.world, config.solver, pieces.solver, backend, self.on_record,
-            self.on_solved, partial(tell_damaged, self.tell),
+            self.on_solved, partial(tell_damaged, self.tell), config.engine.cores,
         )  # fmt: skip
 
     def play(self) -> dict[str, Any]:

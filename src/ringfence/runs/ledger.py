@@ -27,19 +27,33 @@ from ringfence.disk import json_bytes, read_sealed, reading, write_sealed
 from ringfence.objects import Behaviour, Problem, Solution
 
 SCHEMA = 3
+#: Characters of settings that stand in every key.
+LONGEST = 20_000
 FILES = ("solve.json", "arrays.safetensors", "episodes.safetensors")
 
 
-def usual_key(world: Any, solver: Any, problem: Problem) -> dict[str, Any]:
+def described(settings: Any) -> dict[str, Any]:
+    """Settings, a dataclass of plain values, as a key has them: themselves, or their SHA-256 where
+    they are long. (A world of 1,000 tasks in each of their keys took most of a driver's time.)"""
+    plain = asdict(settings)
+    text = json.dumps(plain, sort_keys=True)
+    if len(text) <= LONGEST:
+        return plain
+    return {"kind": settings.kind, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def usual_key(
+    world: Mapping[str, Any], solver: Mapping[str, Any], problem: Problem
+) -> dict[str, Any]:
     """What determines a solve in general; a solver's own `key` has the last word.
 
-    world, solver: their settings, dataclasses of plain values.
+    world, solver: their settings, `described`.
     """
     constraint = constraint_files.to_bytes(problem.constraint, problem.delta, {})
     key = {
         "schema": SCHEMA,
-        "world": asdict(world),
-        "solver": asdict(solver),
+        "world": world,
+        "solver": solver,
         "task": problem.task.name,
         "constraint": hashlib.sha256(b"".join(constraint.values())).hexdigest(),
         "delta": problem.delta.hex(),

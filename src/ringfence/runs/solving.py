@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from ringfence.disk import (
     fresh_partial,
     parse_toml,
     read_file,
+    read_folder,
     read_json,
     remove_partials,
     sealed_toml,
@@ -51,7 +52,7 @@ from ringfence.disk import (
     write_folder,
     writing,
 )
-from ringfence.errors import InfeasibleLimit, InvalidInput
+from ringfence.errors import InfeasibleLimit, InvalidInput, RingfenceError
 from ringfence.objects import (
     Array,
     Behaviour,
@@ -63,6 +64,7 @@ from ringfence.objects import (
     Trajectory,
 )
 from ringfence.runs import config as configs
+from ringfence.runs.backend import error_files
 from ringfence.runs.config import make_solver, make_world
 from ringfence.runs.counting import (
     CONFIDENCE,
@@ -83,7 +85,7 @@ from ringfence.runs.problem import (
     require_fit,
 )
 from ringfence.runs.summary import SCHEMA, Inequality, finite, truth_of, versions
-from ringfence.solvers.solver import pictured, require_posed
+from ringfence.solvers.solver import Report, pictured, require_posed
 from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.world import World
 
@@ -226,13 +228,19 @@ def drive(
     on_event: OnEvent = quiet,
     on_record: Callable[[dict[str, Any]], None] = quiet,
     world: World | None = None,
+    engine: Any = None,
 ) -> dict[str, Any]:
-    """Solve and count, from wherever it was; returns the summary."""
+    """Solve and count, from wherever it was; returns the summary.
+
+    engine: solves on another machine, where there is one.
+    """
     single = read(out)
     if (found := finished(out)) is not None:
         return found
     with only_driver(out):
         remove_partials(out)
+        if engine is not None:
+            return drive_there(out, single, on_event, engine)
         return _Solve(out, single, on_event, on_record, world or make_world(single.world)).run()
 
 
@@ -245,6 +253,69 @@ def finished(out: Path) -> dict[str, Any] | None:
         return summary if whole else None
     except (InvalidInput, OSError, ValueError):
         return None
+
+
+# On another machine: the folder goes there, and comes back with what is in it then.
+
+FOLDER, CHECKPOINT = "folder/", "checkpoint/"
+#: What belongs to the place where it is solved.
+THERE = (CHECKPOINT, "metrics.jsonl", ".lock")
+
+
+@dataclass(frozen=True, eq=False)
+class FolderWork:
+    """A single problem, for a backend on other machines."""
+
+    out: Path
+    single: Single
+    report: Report
+    cores: float = 1.0
+
+    @property
+    def task(self) -> str:
+        return self.single.task.name or self.out.name
+
+    @property
+    def steps(self) -> int:
+        return int(getattr(self.single.solver, "env_steps", 0))
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.out / CHECKPOINT
+
+    @property
+    def common(self) -> tuple[Any, ...]:
+        return (self,)
+
+    def common_files(self) -> dict[str, bytes]:
+        return {}
+
+    def own_files(self) -> dict[str, bytes]:
+        return {FOLDER + name: content for name, content in files_of(self.out).items()}
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {n: c for n, c in read_folder(folder).items() if not n.startswith(THERE)}
+
+
+def drive_there(out: Path, single: Single, on_event: OnEvent, engine: Any) -> dict[str, Any]:
+    tell = teller(out, on_event)
+    work = FolderWork(out, single, lambda r: tell({"event": "update", "i": 0, "k": 0, **r}))
+    files = engine.submit(work).result()
+    for name in sorted(files, key=lambda n: n == "summary.json"):  # written last
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, files[name])
+    return read_json(out / "summary.json")
+
+
+def drive_folder(folder: Path, report: Report) -> dict[str, bytes]:
+    """There: its files once it is solved, or those of an error."""
+    try:
+        drive(folder, on_record=report)
+    except RingfenceError as problem:
+        return error_files(problem)
+    return files_of(folder)
 
 
 class _Solve:

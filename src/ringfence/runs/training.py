@@ -18,7 +18,7 @@ from ringfence.disk import remove_partials
 from ringfence.errors import InvalidInput
 from ringfence.experts import optimal
 from ringfence.objects import Demonstrations, Problem
-from ringfence.runs.backend import Solves, make_backend
+from ringfence.runs.backend import Backend, Solves, make_backend
 from ringfence.runs.config import build, make_solver
 from ringfence.runs.folder import OnEvent, only_driver, quiet, tell_damaged, teller
 from ringfence.runs.setting_ranges import check_ranges
@@ -36,7 +36,7 @@ def make_demonstrations(
     folder: Path,
     *,
     policy: Path | None = None,
-    workers: int = 1,
+    workers: int | Backend = 1,
     on_event: OnEvent = quiet,
     say: Callable[[str], None] = lambda text: None,
 ) -> Demonstrations:
@@ -86,7 +86,7 @@ def train_experts(
     experts: Any,
     solver: Any,
     folder: Path,
-    workers: int = 1,
+    workers: int | Backend = 1,
     on_event: OnEvent = quiet,
 ) -> list[dict[str, Any]]:
     """One policy per task, trained in `folder` as far as they are not there."""
