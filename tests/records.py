@@ -15,8 +15,10 @@ def record(update: int, reward: float | None = 1.0, updates: int = 3, rollout: i
         reward_rate=2.0,
         cost=24.6,
         delta=20.0,
+        chance=0.5,
         lam=0.5,
         policy_loss=0.0,
         value_loss=0.0,
         std=1.0,
+        kl=0.0,
     )

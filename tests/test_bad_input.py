@@ -143,7 +143,7 @@ DATASETS = [
     ({"lengths": np.full(EPISODES, 50.0)}, "whole numbers", "float64"),
     ({"lengths": np.array([400]), "observations": GOOD["observations"][:401],
       "terminated": np.array([False]), "seeds": None}, "1 episodes", "at least 2"),
-    ({"actions": np.array([object()] * N)}, "plain arrays (ValueError)", "np.savez"),
+    ({"actions": np.array([object()] * N)}, "plain arrays (ValueError: ", "np.savez"),
     ({"actions": np.zeros((N, 2))}, "actions have shape (50, 2)", "(50, 1)"),
     ({"observations": np.zeros((N + EPISODES, 3))}, "observations have shape", "(51, 1)"),
     ({"rewards": changed("rewards", (60,), np.nan)}, "rewards are not finite", "(10,)"),

@@ -168,7 +168,7 @@ def test_a_damaged_policy_is_refused(tmp_path: Path, harm, words: str) -> None:
 def test_a_policy_of_choices_gives_their_numbers(tmp_path: Path) -> None:
     arrays, place = policy_for(FIVE_BY_THREE), tmp_path / "policy"
     place.mkdir()
-    about = {"constraint": "speed <= 0.3", "delta": 5.0, "ppo": {"augment": True}}
+    about = {"constraint": "speed <= 0.3", "delta": 5.0, "solver": {"augment": True}}
     for name, content in to_bytes(arrays, FIVE_BY_THREE, about).items():
         (place / name).write_bytes(content)
     policy = ringfence.load_policy(tmp_path)

@@ -35,8 +35,12 @@ def test_an_interval_is_read_as_mathematics_does(
 @pytest.mark.parametrize(
     ("kind", "tables", "words"),
     [
-        ("gym", {"solver": {"discount": -1.0}}, r"\[solver\] discount: -1.0 is not in \(0, 1\]"),
-        ("gym", {"solver": {"gae": 1.5}}, r"gae: 1.5 is not in \[0, 1\]"),
+        (
+            "gym",
+            {"solver": {"discount": -1.0}},
+            r"\[solver\] PPO: discount must be in \[0, 1\], got -1.0",
+        ),
+        ("gym", {"solver": {"gae": 1.5}}, r"gae must be in \[0, 1\], got 1.5"),
         ("gym", {"solver": {"hidden": [16, 0]}}, r"hidden: \(16, 0\) is not in"),
         ("gym", {"opening": {"steps": 10**9}}, r"\[opening\] steps"),
         ("grid", {"game": {"iterations": 10**6}}, r"\[game\] iterations: 1000000 is not in"),

@@ -330,7 +330,7 @@ def test_a_box_has_no_choices():
 def test_ppo_learns_which_choices_are_right(space):
     task = stepping(space)
     config = PPOConfig(
-        env_steps=20_000, copies=8, steps=32, minibatches=4, hidden=(16,), test_episodes=0
+        env_steps=40_000, copies=8, steps=32, minibatches=4, hidden=(16,), test_episodes=0
     )
     constraint = parse_inequality("x <= 100", task.features)
     result = PPO(config).train(Problem(task, constraint, 1.0, None, (0,)))

@@ -19,6 +19,20 @@ TABLES: dict[str, dict[str, Any]] = {
     "ant": {},
     "ant-bullet": {},
     "gym": {"env": "Pendulum-v1", "full_state": True},
+    "flights": {
+        "tasks": [
+            {
+                "name": "up",
+                "kind": "departure",
+                "miles": 1.0,
+                "gain": 10.0,
+                "loss": 5.0,
+                "fastest": 300.0,
+                "entry": [180.0, 220.0],
+                "leaves": [180.0, 300.0],
+            }
+        ]
+    },
     "tables": {
         "transition": [[[[0, 1.0]]]],
         "tasks": [{"name": "stay", "reward": [[1.0]]}],

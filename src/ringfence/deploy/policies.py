@@ -115,9 +115,15 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], low: Array, high: Array) ->
         wanted[f"actor/w{n}"] = (width, *arrays[f"actor/w{n}"].shape[1:2])
         width = arrays[f"actor/w{n}"].shape[-1]
         wanted[f"actor/b{n}"] = (width,)
-    wanted["actor/log_std"] = (width,)
+    actions = width
+    if "actor/sizes" in arrays:  # of choices: the network ends in a logit for each of their values
+        sizes, actions = arrays["actor/sizes"], len(arrays["actor/sizes"])
+        if (sizes < 1).any() or sizes.sum() != width or (high - low != sizes - 1).any():
+            raise ValueError(f"choices of {sizes.tolist()} values don't fit {width} outputs")
+    else:
+        wanted["actor/log_std"] = (width,)
     found = {name: arrays[name].shape for name in wanted}
-    if not layers or found != wanted or low.shape != (width,) or high.shape != (width,):
+    if not layers or found != wanted or low.shape != (actions,) or high.shape != (actions,):
         raise ValueError(f"the shapes don't fit together: {found}, {low.shape}, {high.shape}")
     if not (low <= high).all() or not (arrays["norm/std"] > 0).all():
         raise ValueError("action_low is above action_high, or a spread of inputs is not above 0")
