@@ -520,7 +520,7 @@ NEW = "--goal 3,3 --start 1,1"
         ("evaluate run --demos demos --solver lp", "[solver] is for planning on a finite world"),
         ("evaluate run --demos demos --truth row<=1", "are of a world: give --world, too"),
         (f"evaluate run {SMALL} --set game.buffer=1", "--set game.: it has no effect here"),
-        ("resume solved --workers 2", "--workers share a game; this is a single problem"),
+        ("resume solved --workers 2", "--workers and --on share a game; this is a single problem"),
         ("resume solved --iterations 2", "--iterations is for games; this is a single problem"),
         ("bench maze --budget 5", "--budget has no effect on maze, only on exact"),
     ],

@@ -289,7 +289,7 @@ def test_only_modules_of_ones_own_that_were_imported_here_are_sent(tmp_path: Pat
     }
     names = [path.name for path in own_modules([settings])]
     assert "mortal_solvers.py" in names
-    assert "test_backend.py" not in names  # a neighbour that was not imported
+    assert "test_ray_engine.py" in names  # its neighbour that was imported, and may be needed
     assert not any("never_imported" in name or "numpy" in name for name in names)
     installed = replace(settings, kind="gymnasium:make")
     assert own_modules([installed]) == []
