@@ -107,3 +107,17 @@ def test_without_a_cache_agreement_lasts_for_the_process(
     consent.require(STRANGE, Path("run"))
     monkeypatch.setattr(consent, "_agreed", set())
     assert not consent.is_granted(STRANGE)
+
+
+def test_what_was_agreed_to_elsewhere_holds_for_this_process_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RINGFENCE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(consent, "_agreed", set())
+    document = {"world": {"kind": "gym", "env": "theirs:make"}}
+    with pytest.raises(InvalidInput, match="theirs:make"):
+        consent.require(document, tmp_path)
+    consent.carry(document)
+    consent.require(document, tmp_path)
+    monkeypatch.setattr(consent, "_agreed", set())  # another process
+    assert not consent.is_granted(document)

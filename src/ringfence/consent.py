@@ -81,6 +81,11 @@ def grant(document: Mapping[str, Any]) -> None:
             return
 
 
+def carry(document: Mapping[str, Any]) -> None:
+    """What the user agreed to on the machine that sent this here holds for this process alone."""
+    _agreed.add(_said(document))
+
+
 def require(document: Mapping[str, Any], where: Path) -> None:
     """Refuse a configuration that names code which nobody here made or agreed to."""
     names = code_names(document)

@@ -312,6 +312,7 @@ def drive_there(out: Path, single: Single, on_event: OnEvent, engine: Any) -> di
 def drive_folder(folder: Path, report: Report) -> dict[str, bytes]:
     """There: its files once it is solved, or those of an error."""
     try:
+        consent.carry(parse_toml((folder / FILE).read_text()))  # its driver has asked
         drive(folder, on_record=report)
     except RingfenceError as problem:
         return error_files(problem)
