@@ -61,7 +61,8 @@ def test_a_solve_there_is_the_solve_here_and_goes_on_from_a_checkpoint() -> None
     assert {head["number"] for head in letters.heads} == {7}
     assert letters.heads[-1]["seconds"] > 0
     first, second = letters.checkpoints  # every update has one, see small_worlds
-    assert sorted(first) == ["checkpoint/state.json", "checkpoint/state.safetensors"]
+    names = ("sha256.json", "state.json", "state.safetensors")
+    assert sorted(first) == [f"checkpoint/{name}" for name in names]
     again = Letters()
     assert solved({**files, **first}, 8, "elsewhere", again) == answer
     assert again.checkpoints == [second]  # the first is known already
