@@ -169,8 +169,8 @@ def test_trainings_of_a_study_are_solved_elsewhere_to_the_same_bytes(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trainings.toml").write_text((here / "trainings.toml").read_text())
     with nodes_of(1) as nodes:
-        run("trainings.toml", variants=("settled",), on=nodes.address, say=lambda line: None)
-    for name in ("pid-seed-0", "settled-seed-0"):
+        run("trainings.toml", variants=("longer",), on=nodes.address, say=lambda line: None)
+    for name in ("plain-seed-0", "longer-seed-0"):
         (one,) = (here / "runs" / "reproduce" / "trainings").glob(f"{name}-*")
         (other,) = (tmp_path / "runs" / "reproduce" / "trainings").glob(f"{name}-*")
         mine = {n: c for n, c in result(other).items() if not n.startswith("checkpoint")}
