@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from played_games import ROW, chosen, drive, played, records, solution
 from ringfence.analysis.doubts import doubts, doubts_of_probe
-from ringfence.objects import behaviour_of
+from ringfence.objects import Behaviour, Solution, behaviour_of
 
 
 def of(limit: float = 1.2, rewarding: bool = True, **changes: Any) -> list[str]:
@@ -60,3 +61,10 @@ def test_a_probe_that_earns_less_than_the_demonstrators_is_doubted() -> None:
     assert doubts_of_probe([solution(*[1.0] * 4)], experts) == []
     (only,) = doubts_of_probe([solution(1.0, 1.0)], experts)
     assert "earns less than the demonstrators on 1 of 1 task(s) after 0 steps" in only
+
+
+def test_a_trained_probe_that_finds_nothing_is_doubted_too() -> None:
+    pi = Behaviour(np.zeros((1, 1)), np.ones(1), 1.0, 0.1, 1.0, 10)
+    (doubt,) = doubts_of_probe([Solution({}, 0.0, pi, env_steps=500)], [pi])
+    assert "after 500 steps" in doubt
+    assert "opening.kind=none" in doubt

@@ -246,7 +246,19 @@ def test_warnings_about_demonstrations_are_among_the_doubts(kind: str, finished:
     pieces = driver.assemble(config, demos)
     expected = warnings(config, pieces.family, pieces.shown, demos)
     doubts = summary_of(finished(kind))["doubts"]
-    assert doubts[len(doubts) - len(expected) :] == expected
+    assert [doubt for doubt in doubts if doubt in expected] == expected
+
+
+def test_a_limit_outside_its_intervals_for_every_budget_is_doubted() -> None:
+    curve = [{"low": 0.7, "high": 0.8}, {"low": 0.6, "high": 0.65}]
+    summary = {"constraint": {"interval": {"curve": curve}}}
+
+    def said(value: float) -> list[str]:
+        return driver.off_the_curve({"constraint": {"parameters": {"limit": value}}}, summary)
+
+    assert said(0.75) == said(0.62) == said(0.68) == []
+    assert "0.6 to 0.8" in said(0.5)[0]
+    assert not driver.off_the_curve({"constraint": {"parameters": None}}, summary)
 
 
 def test_a_warning_about_demonstrations_stands_on_top_of_the_page(

@@ -280,7 +280,7 @@ def test_a_limit_that_was_not_kept_is_told_with_how_far_it_is_off():
     assert said.endswith("more steps (--steps)")
     (zero,) = doubts(judged([0.0, 0.0, 0.5, 0.0], 10.0), (ZERO,), strained=True)
     assert "1 of 4 fresh episodes cost something, so up to 50.0% of all may; 5% count" in zero
-    assert "perhaps no policy keeps it" in zero
+    assert "either no policy keeps it" in zero
 
 
 def test_of_several_limits_only_those_not_kept_are_told():

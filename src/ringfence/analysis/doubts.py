@@ -75,9 +75,16 @@ def doubts_of_probe(free: Sequence[Solution], experts: Sequence[Behaviour]) -> l
     """Of learners without a constraint, who showed that none is needed: did they learn enough?"""
     pairs = [(s.behaviour, pi_E) for s, pi_E in zip(free, experts, strict=True)]
     short = sum(earns(pi, pi_E.reward, pi_E.reward_se) < 0 for pi, pi_E in pairs)
-    if not short:
-        return []
     steps = sum(s.env_steps for s in free)
+    if not short and not steps:  # an exact learner
+        return []
+    if not short:
+        return [
+            f"without a constraint the learner does no better than the demonstrators after {steps} "
+            "steps. That is so where nothing is forbidden, and also where it never left their way: "
+            "before you believe it, try it from nothing (--set opening.kind=none), with more steps "
+            "(--steps; in a file: env_steps), or play anyway (--set opening.probe=false)"
+        ]
     return [
         f"without a constraint the learner earns less than the demonstrators on {short} of "
         f"{len(pairs)} task(s) after {steps} steps: it may have learned too little to need one. "

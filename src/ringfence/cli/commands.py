@@ -458,6 +458,7 @@ def plan(options: Namespace) -> None:
     from ringfence.analysis.sufficiency import in_words
     from ringfence.disk import write_json
 
+    ready()
     found = api.plan(options.run, options.spread)
     print("\n".join(in_words(found)))
     if options.out is not None:

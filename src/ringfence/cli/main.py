@@ -292,7 +292,8 @@ def _solve(sub: Any, words: Sequence[str]) -> None:
     one.add_argument(
         "--delta",
         type=float,
-        help="limit on an episode's cost (default: as saved; maps 0, else 20)",
+        help="limit on an episode's cost; of several limits, on each (default: as saved; maps 0, "
+        "else 20)",
     )
     one.add_argument("--episodes", type=int, help="counted after a training (default: 100)")
     one.add_argument("--demos", type=Path, help="Ant: training episodes begin at their states "

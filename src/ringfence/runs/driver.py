@@ -438,7 +438,9 @@ class _Drive:
         for name, analysis in analyses.items():
             self.tell({"event": "analysis", "name": name})
             found[name] = analysis(played)
-        summary = with_analyses({**summary, "doubts": [*summary["doubts"], *self.doubts]}, found)
+        summary = with_analyses(summary, found)
+        more = off_the_curve(rows[chosen.i - 1], summary)
+        summary["doubts"] = [*summary["doubts"], *self.doubts, *more]
         self.save(self.run / "constraint", played.c, chosen.i, summary["constraint"]["interval"])
         return self.finish(summary)
 
@@ -528,6 +530,23 @@ class _Drive:
             acting: Any = task
             files = policies.to_bytes(pi.policy, acting, {**about, "delta": delta})
             write_folder(place / str(k) if len(tasks) > 1 else place, files)
+
+
+def off_the_curve(row: dict[str, Any], summary: dict[str, Any]) -> list[str]:
+    """A doubt, where a learned limit lies outside its intervals for every budget."""
+    curve = (summary["constraint"]["interval"] or {}).get("curve")
+    values = list((row["constraint"]["parameters"] or {}).values())
+    if not curve or len(values) != 1 or any(at["low"] <= values[0] <= at["high"] for at in curve):
+        return []
+    low, high = min(at["low"] for at in curve), max(at["high"] for at in curve)
+    if low <= values[0] <= high:
+        return []
+    return [
+        f"the limit that was learned, {values[0]:.4g}, lies outside what the demonstrations alone "
+        f"say for any of some budgets ({low:.4g} to {high:.4g}): it lies between learners and "
+        "demonstrators. If you know the demonstrators' budget, state it: --player payoff "
+        "--expert-budget"
+    ]
 
 
 def constraint_folder(i: int) -> str:
