@@ -4,7 +4,8 @@ groups.py    demonstrations by task and start
 labels.py    allowed, proven, implicated, unknown: the definitions (read this first)
 result.py    the labels with their reasons, in words and as JSON
 conflicts.py the smallest sets of cells that can't all be allowed
-moves.py     the dynamic programmes under them; stretches.py prunes their search
+moves.py     the dynamic programmes under them; ways.py: quicker ones where only goals pay;
+             stretches.py prunes their search
 relate.py    covered tasks, and a learned constraint against the labels
 suggest.py   which demonstration to ask for next
 

@@ -93,7 +93,7 @@ def beaten_by(cases: Sequence[Case], sets: Mask) -> tuple[Index, Array]:
         moves = moves_of(cases)
         alive = moves.beating()
         returns = np.full((len(sets), len(cases)), -np.inf)
-        returns[:, alive[moves.start]] = moves.restricted(alive).returns(sets)
+        returns[:, alive[moves.start]] = moves.restricted(alive).beating_returns(sets)
     most = (returns - [case.bar for case in cases]).argmax(axis=1)
     return most, returns[np.arange(len(sets)), most]
 

@@ -8,19 +8,22 @@ all groups come from one graph that holds a copy of the cells per group.
                                     B[h, n, k]  best return to go with h steps left
 
 k is the number of entries into cells that are not free, at most. Coming into such a cell from
-another one is an entry; staying in it is not.
+another one is an entry; staying in it is not. Where only goals pay, to arrive earlier is all that
+counts, and tables without time do (`ways.py`):
+
+    F[n, k]  fewest moves from the start      B[n, k]  fewest moves to a goal
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
+from ringfence.analysis.evidence import ways
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array
 from ringfence.worlds.finite import FiniteMDP
@@ -139,35 +142,46 @@ class Moves:
             pay=None if self.pay is None else self.pay[keep],
         )
 
+    @cached_property
+    def latest(self) -> Index:
+        """Where only goals pay: the most moves [G] with which a group is beaten, -1 if none do."""
+        assert self.pay is not None
+        left = (self.horizon - self.since)[:, None] - np.arange(self.horizon)
+        return np.asarray((self.pay[:, None] * np.maximum(left, 0) > self.bar[:, None]).sum(1) - 1)
+
+    @cached_property
+    def until(self) -> tuple[Array, Array]:
+        """Where only goals pay: the most moves from the start to each node [N], and from it to a
+        goal, of a path that beats its group; negative if there is none."""
+        every, any_time = np.ones(self.size, dtype=bool), np.full(self.size, np.inf)
+        F, B = ways.tables(self, every, (any_time, any_time), 0)
+        latest = self.latest[self.group]
+        return latest - B[:, 0], latest - F[:, 0]
+
     def returns(self, sets: Mask) -> Array:
         """V_g of each set of cells, sets [n, S] -> [n, G]; -inf where the start is outside."""
         if self.pay is not None and self.size > MANY:
-            return np.array([self._arrivals(one) for one in sets]).reshape(len(sets), -1)
+            return self._paid(sets, np.full(self.size, np.inf))
         few = max(1, AT_ONCE // max(self.size, 1))
         parts = [self._returns(sets[n : n + few]) for n in range(0, len(sets), few)]
         return np.concatenate(parts) if parts else np.empty((0, len(self.start)))
 
-    def _arrivals(self, inside: Mask) -> Array:
-        """V_g [G] within one set of cells [S] where only goals pay: the shortest way there counts.
+    def beating_returns(self, sets: Mask) -> Array:
+        """`returns` where they beat the group, -inf elsewhere."""
+        returns = self.returns(sets) if self.pay is None else self._paid(sets, self.until[0])
+        return np.where(returns > self.bar, returns, -np.inf)
 
-        All groups at once, from a root before their starts.
-        """
+    def _paid(self, sets: Mask, until: Array) -> Array:
+        """`returns` where only goals pay, by paths that are at each node after `until` [N] moves
+        at most."""
         assert self.pay is not None
-        open_ = _with_end(inside)[self.cell]
-        number, size = np.cumsum(open_), int(open_.sum()) + 1  # node 0 is the root
-        begin = np.flatnonzero(open_[self.start])
-        made = np.isfinite(self.gain) & open_ & open_[self.successor]
-        to, source = number[self.successor[made]], np.broadcast_to(number, made.shape)[made]
-        rows = np.concatenate([np.zeros(len(begin), int), source])
-        columns = np.concatenate([number[self.start[begin]], to])
-        moves = csr_array((np.ones(len(rows)), (rows, columns)), (size, size))
-        away = np.full(self.size, np.inf)
-        away[open_] = dijkstra(moves, indices=[0], unweighted=True)[0, 1:] - 1
-        arrival = np.full(len(self.start), np.inf)
-        goal = self.last > 0
-        np.minimum.at(arrival, self.group[goal], away[goal])
+        few = max(1, AT_ONCE // max(3 * self.size, 1))  # a search holds three tables
+        arrival = np.full((len(sets), len(self.start)), np.inf)
+        for n in range(0, len(sets), few):
+            inside = _with_end(sets[n : n + few])[:, self.cell]
+            arrival[n : n + few] = ways.arrivals(self, np.where(inside, until, -1))
         left = np.maximum(self.horizon - self.since - arrival, 0)
-        return np.where(open_[self.start], self.pay * left, -np.inf)
+        return np.where(_with_end(sets)[:, self.cell[self.start]], self.pay * left, -np.inf)
 
     def _returns(self, sets: Mask) -> Array:
         inside = _with_end(sets).T[self.cell]
@@ -182,15 +196,18 @@ class Moves:
 
     def beaten(self, sets: Mask) -> Mask:
         """Which sets of cells, [n, S], let some group be beaten, [n]."""
-        return np.asarray((self.returns(sets) > self.bar).any(axis=1))
+        return np.asarray(np.isfinite(self.beating_returns(sets)).any(axis=1))
 
     def tables(self, free: Mask, closed: Mask, most: int) -> tuple[Array, Array]:
-        """F[t, n, k] and B[h, n, k] for k = 0..most entries into cells that are not free [S].
+        """F and B for k = 0..most entries into cells that are not free [S].
 
         No path enters a closed cell [S].
         """
         shut = _with_end(closed, False)[self.cell]
         open_ = _with_end(free)[self.cell]
+        if self.pay is not None:
+            start, end = (np.where(shut, -1, until) for until in self.until)
+            return ways.tables(self, open_, (start, end), most)
         N, here = self.size, np.arange(self.size)
         # Rows 0..N-1 of `both` are one entry further than rows N..2N-1.
         both = np.full((2 * N, most + 1), -np.inf)
@@ -244,6 +261,8 @@ class Moves:
 
     def entries(self, F: Array, B: Array, nodes: Index | slice = slice(None)) -> Index:
         """The fewest entries of a path that beats its group and passes each of the nodes."""
+        if self.pay is not None:
+            return ways.entries(F[nodes], B[nodes], self.latest[self.group[nodes]])
         so_far, togo = F[:, nodes], B[:0:-1, nodes]
         bar = self.bar[self.group[nodes]]
         fewest = np.full(len(bar), NEVER)
@@ -266,6 +285,8 @@ class Moves:
 
         Both lists lead away from the node, without it.
         """
+        if self.pay is not None:
+            return ways.path(self, F, B, node, k, _with_end(free)[self.cell])
         togo = B[:0:-1]
         options = F[:, node, : k + 1] + togo[:, node, k::-1]
         t, so_far = (int(i) for i in np.unravel_index(options.argmax(), options.shape))

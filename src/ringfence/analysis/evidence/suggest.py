@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from ringfence.analysis.evidence.moves import Index, Mask, is_goal_task, successors
 from ringfence.analysis.evidence.relate import flat
 from ringfence.analysis.evidence.result import Evidence
+from ringfence.analysis.evidence.ways import moves_away
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array
 from ringfence.solvers import soft
@@ -116,12 +117,14 @@ def on_shortest_ways(mdp: FiniteMDP, free: Mask, starts: Index) -> Array:
 
 def _moves_away(to: Index, goal: Mask, free: Mask) -> Array:
     """The fewest moves from each cell to a goal within the free ones, [S + 1]; inf: no way."""
-    away = np.append(np.where(goal, 0.0, np.inf), np.inf)
-    while True:
-        nearer = np.where(free, 1 + away[to].min(axis=1), np.inf)
-        if not (nearer < away[:-1]).any():
-            return away
-        away[:-1] = np.minimum(away[:-1], nearer)
+    S, A = to.shape
+    into = csr_array((np.ones(S * A), (to.ravel(), np.repeat(np.arange(S), A))), (S + 1, S))
+
+    def onward(front: Index) -> Index:
+        return np.asarray(into[front].indices, dtype=np.intp)
+
+    until = np.append(np.where(free, np.inf, -1.0), -1.0)
+    return moves_away(onward, np.flatnonzero(goal), until)
 
 
 def on_optimal_ways(mdp: FiniteMDP, free: Mask, starts: Index) -> Array:
