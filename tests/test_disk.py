@@ -10,7 +10,7 @@ import pytest
 from safetensors import SafetensorError
 
 from ringfence.demos import dataset as demos
-from ringfence.disk import reading, writing
+from ringfence.disk import SUMS, read_sealed, reading, write_sealed, writing
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
 
@@ -54,3 +54,11 @@ def test_demonstrations_are_not_begun_on_a_full_disk(tmp_path: Path, monkeypatch
     with pytest.raises(OSError, match=r"No space left.*demos"):
         demos.save(given, tmp_path / "demos")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_sums_that_name_a_file_twice_are_refused(tmp_path: Path) -> None:
+    write_sealed(tmp_path / "sealed", {"a": b"one"})
+    path = tmp_path / "sealed" / SUMS
+    path.write_bytes(path.read_bytes().replace(b"{", b'{"a": "other", ', 1))
+    with pytest.raises(InvalidInput, match="not as it was written"):
+        read_sealed(tmp_path / "sealed")

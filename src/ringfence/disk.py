@@ -272,7 +272,10 @@ def write_sealed(folder: Path, files: Mapping[str, bytes]) -> None:
 def read_sealed(folder: Path) -> dict[str, bytes]:
     """The files of a sealed folder; one that was altered since, or is missing, is refused."""
     with reading(folder):
-        sums = dict(json.loads(read_file(folder / SUMS, MOST_JSON)))
+        written = read_file(folder / SUMS, MOST_JSON)
+        sums = dict(json.loads(written))
+        if json_bytes(sums) != written:  # such as a name that stands there twice
+            raise ValueError(f"{SUMS} is not as it was written")
         files = {name: read_file(folder / Path(name).name) for name in sums}
         for name, content in files.items():
             if sha256(content) != sums[name]:

@@ -187,7 +187,7 @@ def from_json(document: Mapping[str, Any]) -> Evidence:
             doubtful=tuple(document["doubtful"]),
             **{name: document[name] for name in ("min_paths", "suboptimality", "chance")},
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InvalidInput(
             f"evidence: not a document that Ringfence wrote ({error!r}); label again"
         ) from error
