@@ -10,7 +10,15 @@ import pytest
 from safetensors import SafetensorError
 
 from ringfence.demos import dataset as demos
-from ringfence.disk import SUMS, read_sealed, reading, write_sealed, writing
+from ringfence.disk import (
+    SUMS,
+    read_json,
+    read_sealed,
+    reading,
+    write_document,
+    write_sealed,
+    writing,
+)
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory
 
@@ -62,3 +70,12 @@ def test_sums_that_name_a_file_twice_are_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"{", b'{"a": "other", ', 1))
     with pytest.raises(InvalidInput, match="not as it was written"):
         read_sealed(tmp_path / "sealed")
+
+
+def test_a_seal_under_an_altered_name_is_noticed(tmp_path: Path) -> None:
+    write_document(tmp_path / "a.json", {"one": 1, "two": [2.0]})
+    path = tmp_path / "a.json"
+    assert read_json(path) == {"one": 1, "two": [2.0]}
+    path.write_bytes(path.read_bytes().replace(b'"sha256"', b'"qha256"'))
+    with pytest.raises(InvalidInput, match="'qha256' stands where 'sha256' stood"):
+        read_json(path)

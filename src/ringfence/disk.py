@@ -311,6 +311,10 @@ def read_json(path: Path, fix: str = MADE_AGAIN) -> dict[str, Any]:
         seal = document.pop(SEAL, None)
         if seal not in (None, digest(document)):
             raise ValueError("its SHA-256 is not that of what it says")
+        if seal is None and document:  # without one, or is it there under an altered name?
+            *rest, (name, last) = document.items()
+            if last == digest(dict(rest)):
+                raise ValueError(f"{name!r} stands where {SEAL!r} stood")
         return document
 
 
