@@ -37,6 +37,7 @@ from ringfence.players.regression import (
     least_squares_under,
     make,
     regress,
+    regress_restricted,
 )
 from ringfence.solvers import soft
 from ringfence.worlds.finite import behaviour, occupancy
@@ -239,6 +240,47 @@ def test_no_other_parameters_have_a_smaller_loss(text: str) -> None:
             assert loss(other, [EXPERT], [LEARNER, OTHER]) > least
 
 
+RESTRICTED = ["speed <= ?", "? speed <= 1", "? x + ? y <= ?", "|y| <= ?", "speed >= ?"]
+
+
+@pytest.mark.parametrize("text", RESTRICTED)
+def test_restricted_regression_is_safe_and_nothing_safe_has_a_smaller_loss(text: str) -> None:
+    template, rng = parse_template(text, SPEED_FEATURES), np.random.default_rng(2)
+    experts, learners = [EXPERT, OTHER], [LEARNER]
+    theta = regress_restricted(template, experts, learners)
+    c = template.constraint(theta)
+    assert max(J(pi, c) for pi in experts) == 0
+    least = loss(c, experts, learners)
+    tried = 0
+    for size in (1e-3, 0.1, 1.0):
+        for _ in range(400):
+            other = template.constraint(theta + size * rng.normal(size=len(theta)))
+            if all(J(pi, other) == 0 for pi in experts):
+                tried += 1
+                assert loss(other, experts, learners) > least - 1e-6
+    assert tried > 20
+
+
+def test_a_restricted_threshold_is_the_highest_expert_or_the_middle() -> None:
+    template = parse_template("speed <= ?", SPEED_FEATURES)
+    highest = EXPERT.features[:, 2].max()
+    far = Behaviour(
+        EXPERT.features + np.array([0, 0, 50]), EXPERT.visits, 0.0, 0.0, EXPERT.length, None
+    )
+    near = regress_restricted(template, [EXPERT], [LEARNER])
+    assert near == pytest.approx([highest], rel=1e-6)
+    middle = regress(template, [EXPERT], [far])
+    assert regress_restricted(template, [EXPERT], [far]) == pytest.approx(middle)
+
+
+def test_a_class_that_forbids_some_expert_s_step_whatever_is_learned_is_refused() -> None:
+    template = parse_template("? x - y <= 0", SPEED_FEATURES)
+    corners = np.array([[1.0, 1.0, 0.0], [-1.0, -2.0, 0.0], [0.0, -1.0, 0.0]])
+    expert = Behaviour(corners, np.ones(3), 0.0, 0.0, 3.0, None)
+    with pytest.raises(InvalidInput, match="forbids a step of some expert"):
+        regress_restricted(template, [expert], [LEARNER])
+
+
 def test_collinear_features_are_regressed_without_blowing_up() -> None:
     def doubled(pi: Behaviour) -> Behaviour:
         phi = pi.features.copy()
@@ -259,12 +301,18 @@ def ground(text: str, multi_task: bool, on: tuple[str, ...] = ()) -> Ground:
     return Ground(family, SPEED_T, [EXPERT], multi_task, 5, seed=3)
 
 
-def test_a_template_is_regressed_in_the_single_task_game_alone() -> None:
-    assert isinstance(make(Config(), ground("speed <= ?", multi_task=False)), TemplateRegression)
-    free = make(Config(restricted=False), ground("speed <= ?", multi_task=True))
-    assert isinstance(free, TemplateRegression)
-    with pytest.raises(InvalidInput, match="under which the experts are safe: use player payoff"):
-        make(Config(), ground("speed <= ?", multi_task=True))
+@pytest.mark.parametrize(
+    ("multi_task", "asked", "restricted"),
+    [(False, True, False), (True, False, False), (True, True, True)],
+)
+def test_a_template_s_experts_are_safe_in_the_multi_task_game(
+    multi_task: bool, asked: bool, restricted: bool
+) -> None:
+    player = make(Config(restricted=asked), ground("speed <= ?", multi_task))
+    assert isinstance(player, TemplateRegression)
+    assert player.restricted == restricted
+    cost = J(EXPERT, player.update([EXPERT], [[LEARNER]]))
+    assert (cost == 0) == restricted
 
 
 def test_a_table_is_restricted_unless_told_otherwise() -> None:

@@ -433,11 +433,6 @@ def test_the_probe_is_not_stopped_at_what_is_enough_in_the_game(tmp_path: Path) 
         ("ant", {"game": {"on": ["x"]}}, r"\[game\] on is for 'linear' and 'mlp'"),
         ("ant", {"game": {"constraint": "mlp"}, "player": {"kind": "payoff"}}, "payoff is for"),
         ("ant", {"player": {"kind": "ftrl"}}, "ftrl needs a convex class"),
-        (
-            "ant",
-            {"game": {"method": "mt-icl"}, "player": {"kind": "regression"}},
-            "mt-icl needs a class",
-        ),
         ("ant", {"player": {"tolerance": 1.0}}, "tolerance is for the class 'mlp'"),
         (
             "ant",

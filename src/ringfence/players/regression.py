@@ -27,6 +27,10 @@ from ringfence.players.player import ConstraintPlayer, Ground, History, payoff, 
 
 #: A cell is forbidden where the regression's fit exceeds this (the paper's threshold).
 FORBIDDEN_FIT = 0.5
+#: Of a raw value: by so much more than needed experts are inside a constraint that they must keep.
+ROUNDING = 1e-9
+#: A dual residual this small means that no constraint of the class is admissible.
+IMPOSSIBLE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,8 @@ def make(config: Config, ground: Ground) -> ConstraintPlayer:
         F_c = family.convex.restricted(ground.experts) if config.restricted else family.convex
         return Regression(F_c, ground.T)
     if family.template is not None:
-        if ground.multi_task and config.restricted:
-            raise InvalidInput(
-                "mt-icl needs a class under which the experts are safe: use player payoff, or the "
-                "class 'mlp' with a tolerance"
-            )
-        return TemplateRegression(family.template, ground.T)
+        restricted = ground.multi_task and config.restricted
+        return TemplateRegression(family.template, ground.T, restricted)
     from ringfence.players.network import MLPRegression  # needs JAX
 
     tolerance = 0.0 if ground.multi_task and config.tolerance is None else config.tolerance
@@ -143,10 +143,12 @@ class Regression:
 
 @dataclass(frozen=True)
 class TemplateRegression:
-    """The paper's player. T: an episode's length, in which the payoff is measured."""
+    """The paper's player. T: an episode's length, in which the payoff is measured; restricted: only
+    constraints that forbid no step of an expert (Algorithm 3)."""
 
     template: Template
     T: float
+    restricted: bool = False
     #: What was done before the game, under no constraint of it, would hold its mean back (a fifth
     #: of the error after 20 iterations).
     forgets_first: bool = True
@@ -156,7 +158,8 @@ class TemplateRegression:
 
     def update(self, experts: Sequence[Behaviour], history: History) -> Constraint:
         learners = [pi for iteration in history for pi in iteration]
-        return self.template.constraint(regress(self.template, experts, learners))
+        fit = regress_restricted if self.restricted else regress
+        return self.template.constraint(fit(self.template, experts, learners))
 
     def best_payoff(self, experts: Sequence[Behaviour], learners: Sequence[Behaviour]) -> float:
         """The payoff of the constraint that the regression finds against these learners alone."""
@@ -170,6 +173,25 @@ def regress(
     E, L = moments(template, experts), moments(template, learners)
     # sum w psi psi^T theta = sum w psi (label - fixed), experts and learners of weight 1 each.
     return solve_normal(E[0] + L[0], L[1] - E[1] - E[2] - L[2])
+
+
+def regress_restricted(
+    template: Template, experts: Sequence[Behaviour], learners: Sequence[Behaviour]
+) -> Array:
+    """The same loss over {theta : fixed + theta . psi <= 0 at every step of an expert}, [k]."""
+    groups = (experts, learners)
+    w = [np.concatenate([pi.visits for pi in g]) / sum(pi.length for pi in g) for g in groups]
+    phi = [np.concatenate([pi.features for pi in g]) for g in groups]
+    psi, fixed = ([part(points) for points in phi] for part in (template.psi, template.fixed))
+    label = np.concatenate([-1.0 - fixed[0], 1.0 - fixed[1]])
+    root = np.sqrt(np.concatenate(w))
+    met = w[0] > 0
+    bound = -fixed[0][met]
+    # Rounding must not leave an expert beyond it.
+    bound = bound - ROUNDING * (1.0 + np.abs(bound))
+    return least_squares_under(
+        root[:, None] * np.concatenate(psi), root * label, psi[0][met], bound, template.text
+    )
 
 
 def moments(template: Template, group: Sequence[Behaviour]) -> tuple[Array, Array, Array]:
@@ -194,11 +216,14 @@ def solve_normal(A: Array, b: Array) -> Array:
     return np.asarray(x / scale)
 
 
-def least_squares_under(A: Array, b: Array, rows: Array | None) -> Array:
-    """argmin ||A x - b|| subject to rows @ x <= 0 (Lawson and Hanson's LSI, by NNLS).
+def least_squares_under(
+    A: Array, b: Array, rows: Array | None, bound: Array | float = 0.0, text: str = "linear"
+) -> Array:
+    """argmin ||A x - b|| subject to rows @ x <= bound (Lawson and Hanson's LSI, by NNLS).
 
     With A = U S V^T the problem is to find the shortest z = S V^T x - U^T b in a polyhedron, whose
-    dual is non-negative least squares. Directions in which A has no data keep x = 0.
+    dual is non-negative least squares. Directions in which A has no data keep x = 0. text: of the
+    class, for the message where no x is admissible.
     """
     U, S, Vt = np.linalg.svd(A, full_matrices=False)
     keep = 1e-10 * S[0] < S
@@ -207,11 +232,16 @@ def least_squares_under(A: Array, b: Array, rows: Array | None) -> Array:
     if rows is None:
         return np.asarray(Vt.T @ (target / S))
     G = -rows @ Vt.T / S
-    h = -G @ target
+    h = -bound - G @ target
     E = np.vstack([G.T, h])
     f = np.zeros(len(E))
     f[-1] = 1.0
     y, _ = nnls(E, f, maxiter=100 * E.shape[1])
     residual = E @ y - f
+    if np.linalg.norm(residual) <= IMPOSSIBLE:
+        raise InvalidInput(
+            f"class {text!r}: every constraint of it forbids a step of some expert; use player "
+            "payoff with an --expert-budget, or another class"
+        )
     z = -residual[:-1] / residual[-1]
     return np.asarray(Vt.T @ ((z + target) / S))

@@ -15,6 +15,7 @@ PLAYS = {
     "chou": "baselines:play",
     "point": "without_planner:play",
     "limit": "kept_limits:play",
+    "shared-point": "shared_point:play",
     "flights": "flight_study:play",
     "levels": "cruise_levels:play",
 }
@@ -41,6 +42,7 @@ ROWS = {
     "walks_never_seen": "ant_walks:walks_never_seen",
     "point_course": "without_planner:point_course",
     "limits": "kept_limits:limits",
+    "shared_point": "shared_point:shared_point",
     "unseen_outcomes": "unseen:outcome_rows",
     "unseen_maps": "unseen:map_rows",
     "unseen_theory": "unseen:theory_rows",

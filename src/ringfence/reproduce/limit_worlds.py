@@ -1,11 +1,12 @@
-"""Small environments with something to keep within, for `reproduce limits`.
+"""Small environments with something to keep within, for `reproduce limits` and `multitask`.
 
-Plain Gymnasium, made by the names that experiments/limits.toml gives; what each has to keep is
+Plain Gymnasium, made by the names that the experiments' files give; what each has to keep is
 written there. Two need packages of the extra `limits`, which are imported when they are made.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -42,9 +43,13 @@ class Point(gymnasium.Env[Any, Any]):
     """A point on a square floor, from its left edge to a goal at the right, with a velocity action.
 
     Observation: x, y and the goal's, m. The reward of a step is minus the distance to the goal.
+    goal: where it is, if it is always there; starts: one of which an episode then begins at.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, goal: Sequence[float] | None = None, starts: Sequence[Sequence[float]] = ()
+    ) -> None:
+        self._goal, self._starts = goal, starts
         self.observation_space = Box(-EDGE, EDGE, (4,), np.float64)
         self.action_space = Box(-1.0, 1.0, (2,), np.float64)
 
@@ -54,6 +59,9 @@ class Point(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         y, goal_y = self.np_random.uniform(-0.8, 0.8, 2)
         self._state = np.array([-0.9, y, 0.9, goal_y])
+        if self._goal is not None:
+            start = self._starts[int(self.np_random.integers(len(self._starts)))]
+            self._state = np.array([*start, *self._goal], np.float64)
         return self._state.copy(), {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:

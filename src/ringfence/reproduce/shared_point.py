@@ -1,0 +1,215 @@
+"""The shared constraint on a continuous world: a point among obstacles, several goals.
+
+Demonstrators know the truth and are the best that it allows, on a grid that is finer than
+a learner can tell. The game is the one that `ringfence learn` plays; what it hands back is then
+compared with the truth, on the cells that anybody of the run entered and on the whole floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.disk import read_json
+from ringfence.given import task_demos
+from ringfence.objects import Array, Behaviour, Constraint, Demonstrations, Trajectory
+from ringfence.reproduce.demonstrate import configuration
+from ringfence.reproduce.exact_tasks import overlap
+from ringfence.reproduce.experiment import Variant
+from ringfence.reproduce.iterates import each_seed, minutes
+from ringfence.reproduce.limit_worlds import EDGE, STRIDE
+from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, with_means
+from ringfence.reproduce.solves import constraint_of
+from ringfence.reproduce.study import Study, Summary, kept, place, telling
+from ringfence.runs import driver
+from ringfence.runs.config import make_world
+from ringfence.solvers.collecting import evaluate, seen_of
+
+EPISODES, FRESH = 40, 100
+#: The seed path of the fresh episodes, beside the run's.
+COUNTED = 73
+#: Of the demonstrators' plan and of what is compared, m.
+PITCH, CELL = 0.02, 0.1
+#: Of `raw`: demonstrators who stood on the very edge would break it by rounding.
+EDGE_IS_OUT = 1e-6
+
+Mask = NDArray[np.bool_]
+
+
+# Demonstrators -----------------------------------------------------------------------------------
+
+
+def axis() -> Array:
+    return np.linspace(-EDGE, EDGE, round(2 * EDGE / PITCH) + 1)
+
+
+def best_moves(goal: Sequence[float], truth: Constraint, steps: int) -> NDArray[np.int8]:
+    """Moves [steps, n, n, 2], in units of PITCH, that lead to the largest sum of rewards through
+    places that the truth allows: dynamic programming back from an episode's end."""
+    at = axis()
+    n, reach = len(at), round(STRIDE / PITCH)
+    nodes = np.stack(np.meshgrid(at, at, indexing="ij"), axis=-1)
+    free = truth.raw(nodes.reshape(-1, 2)).reshape(n, n) < -EDGE_IS_OUT
+    reward = np.where(free, -np.linalg.norm(nodes - np.asarray(goal), axis=-1), -np.inf)
+    moves = [(i, j) for i in range(-reach, reach + 1) for j in range(-reach, reach + 1)]
+    V, found = np.zeros((n, n)), np.zeros((steps, n, n, 2), np.int8)
+    for t in reversed(range(steps)):
+        ahead = np.full((n + 2 * reach, n + 2 * reach), -np.inf)
+        ahead[reach : reach + n, reach : reach + n] = reward + V
+        options = np.stack(
+            [ahead[reach + i : reach + i + n, reach + j : reach + j + n] for i, j in moves]
+        )
+        best = options.argmax(axis=0)
+        found[t] = np.array(moves, np.int8)[best]
+        V = np.take_along_axis(options, best[None], axis=0)[0]
+    return found
+
+
+def demonstrations(world: Any, truth: Constraint, seed: int, heldout: float) -> Demonstrations:
+    """Of each task the best episodes that the truth allows."""
+    tasks = []
+    for k, task in enumerate(world.tasks):
+        moves = best_moves(task.kwargs["goal"], truth, task.horizon)
+        episodes = [walked(task, moves, 1000 * seed + 100 * k + n) for n in range(EPISODES)]
+        tasks.append(task_demos(task, episodes, heldout))
+    return Demonstrations(tuple(tasks), world.features, {"experts": "planned", "seed": seed})
+
+
+def walked(task: Any, moves: NDArray[np.int8], seed: int) -> dict[str, Any]:
+    """An episode of the environment under the plan, as anybody would record it."""
+    env = task.make()
+    seen, actions = [env.reset(seed=seed)[0]], []
+    for t in range(task.horizon):
+        i, j = np.rint((seen[-1][:2] + EDGE) / PITCH).astype(int)
+        actions.append(moves[t, i, j] * PITCH / STRIDE)
+        seen.append(env.step(actions[-1])[0])
+    env.close()
+    return {"observations": np.array(seen), "actions": np.array(actions), "seed": seed}
+
+
+# A game ------------------------------------------------------------------------------------------
+
+
+def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
+    """The game's summary with `shared`: what it handed back beside the truth."""
+    config = configuration(study.experiment, variant, seed)
+    world = make_world(config.world)
+    truth = constraint_of(variant.get("training")["constraint"], variant.get("training"), world)
+    document = {**asdict(config), "command": "", "engine": {}, "truth": truth.describe()}
+    run = place("shared", f"{variant.name}-seed-{seed}", document)
+    if not (run / "config.toml").is_file():
+        shown = demonstrations(world, truth, seed, config.demos.heldout)
+        driver.create(run, config, shown)
+    if not (run / "summary.json").is_file():
+        driver.drive(run, study.workers, telling(study.say))
+    found = kept("shared", document, lambda: compared(run, world, truth, seed))
+    summary = {**read_json(run / "summary.json"), "shared": found}
+    return summary, float(read_json(run / "timing.json")["seconds"])
+
+
+def compared(run: Any, world: Any, truth: Constraint, seed: int) -> Summary:
+    """Each iterate and the trivial rival against the truth; the selected learners' episodes."""
+    played = driver.replay(run)
+    demonstrated = [t.features for d in played.demos for _, t in d.labelled]
+    learners = [pi for record in played.records for pi in record.learners]
+    visited, met = (np.unique(cells_of(x), axis=0) for x in (demonstrated, features(learners)))
+    entered = np.unique(np.concatenate([visited, met]), axis=0)
+    true = forbidden(truth, entered)
+    unvisited = ~np.isin(keys(entered), keys(visited))
+    floor = floor_cells()
+    each = [figures(forbidden(r.c, entered), true) for r in played.records]
+    chosen = played.records[played.chosen.i - 1]
+    episodes = [
+        episode
+        for k, (task, pi) in enumerate(zip(world.tasks, chosen.solutions, strict=True))
+        for episode in evaluate(task, pi.policy, seen_of(chosen.c, True), FRESH, (seed, COUNTED, k))
+    ]
+    everywhere = figures(forbidden(chosen.c, floor), forbidden(truth, floor))
+    return {
+        "each": each,
+        "selected": {**each[played.chosen.i - 1], **violations(episodes, truth)},
+        "whole_floor": everywhere,
+        "unvisited": figures(unvisited, true),
+    }
+
+
+def features(group: Sequence[Behaviour]) -> list[Array]:
+    return [pi.features[pi.visits > 0] for pi in group]
+
+
+def cells_of(points: Sequence[Array]) -> NDArray[np.int64]:
+    """The cells [n, 2] of features [.., 2]."""
+    return np.floor(np.concatenate(points) / CELL + 1e-9).astype(np.int64)
+
+
+def keys(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(1000 * cells[:, 0] + cells[:, 1])
+
+
+def floor_cells() -> NDArray[np.int64]:
+    half = round(EDGE / CELL)
+    return np.argwhere(np.ones((2 * half, 2 * half))) - half
+
+
+def forbidden(c: Constraint, cells: NDArray[np.int64]) -> Mask:
+    """Which cells' centres cost anything."""
+    return np.asarray(c.cost((cells + 0.5) * CELL) > 0)
+
+
+def figures(found: Mask, true: Mask) -> Row:
+    """Shares of cells; None where nothing is (found to be) forbidden."""
+    both = float((found & true).sum())
+    return {
+        "iou": overlap(found, true),
+        "recall": both / float(true.sum()) if true.any() else None,
+        "precision": both / float(found.sum()) if found.any() else None,
+    }
+
+
+def violations(episodes: Sequence[Trajectory], truth: Constraint) -> Row:
+    beyond = [truth.cost(t.features) > 0 for t in episodes]
+    return {
+        "violating_episodes": float(np.mean([b.any() for b in beyond])),
+        "violating_steps": float(np.concatenate(beyond).mean()),
+    }
+
+
+# The table ---------------------------------------------------------------------------------------
+
+#: What a row has in every study of shared constraints; null where it doesn't apply.
+COLUMNS = (
+    *("iou", "recall", "precision", "error", "violating_episodes", "violating_steps"),
+    *("unseen_violating_episodes", "selected_minus_best", "floor_recall", "floor_precision"),
+)
+
+
+def shared_point(study: Study) -> Found:
+    """A row per game, and one for the rival that forbids whatever no demonstrator visited."""
+    rows: Rows = []
+    for variant in study.variants:
+        seconds = study.seconds(variant)
+        for seed, summary in each_seed(study, variant).items():
+            row: Row = {"world": "point", "method": "ringfence", "variant": variant.name}
+            row |= {"constraint_class": variant.get("game")["constraint"], "seed": seed}
+            row |= {"tasks": len(variant.get("world")["tasks"]), **dict.fromkeys(COLUMNS)}
+            if summary is None:
+                rows.append({**row, "status": NOT_RUN})
+                continue
+            found = summary["shared"]
+            best = max(each["iou"] for each in found["each"])
+            last = summary["iterations"][summary["selected"] - 1]
+            own = {
+                **found["selected"],
+                **{f"floor_{key}": found["whole_floor"][key] for key in ("recall", "precision")},
+                "selected_minus_best": found["selected"]["iou"] - best,
+                "reward_above": last["learner_reward_mean"] - last["expert_reward_mean"],
+                "doubts": len(summary["doubts"]),
+                "minutes": minutes(seconds.get(seed)),
+            }
+            rows.append({**row, **own})
+            rows.append({**row, "method": "forbid all unvisited", **found["unvisited"]})
+    return Found(with_means(rows, ["variant", "method", "constraint_class", "tasks", "world"]))
