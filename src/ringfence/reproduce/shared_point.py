@@ -29,7 +29,7 @@ from ringfence.runs import driver
 from ringfence.runs.config import make_world
 from ringfence.solvers.collecting import evaluate, seen_of
 
-EPISODES, FRESH = 40, 100
+EPISODES, FRESH = 60, 100
 #: The seed path of the fresh episodes, beside the run's.
 COUNTED = 73
 #: Of the demonstrators' plan and of what is compared, m.
@@ -44,7 +44,8 @@ Mask = NDArray[np.bool_]
 
 
 def axis() -> Array:
-    return np.linspace(-EDGE, EDGE, round(2 * EDGE / PITCH) + 1)
+    """Half a pitch off all edges of cells: rounding must not decide in which one somebody is."""
+    return np.arange(-EDGE + PITCH / 2, EDGE, PITCH)
 
 
 def best_moves(goal: Sequence[float], truth: Constraint, steps: int) -> NDArray[np.int8]:
@@ -84,7 +85,7 @@ def walked(task: Any, moves: NDArray[np.int8], seed: int) -> dict[str, Any]:
     env = task.make()
     seen, actions = [env.reset(seed=seed)[0]], []
     for t in range(task.horizon):
-        i, j = np.rint((seen[-1][:2] + EDGE) / PITCH).astype(int)
+        i, j = np.rint((seen[-1][:2] + EDGE) / PITCH - 0.5).astype(int)
         actions.append(moves[t, i, j] * PITCH / STRIDE)
         seen.append(env.step(actions[-1])[0])
     env.close()
