@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,19 +76,31 @@ def solve(mdp: FiniteMDP, c: Array, delta: float, temperature: float) -> tuple[A
     """The policy and multiplier of the regularised problem for cost c[s, a] and limit delta."""
     if not np.isfinite(c).all() or not np.isfinite(delta):
         raise InvalidInput("cost and limit must be finite")
-    to_go = plan(mdp, -c, 0.0)[1]
+    to_go = values(mdp, -c)
     least = -float(mdp.start @ _initial(to_go))
     if delta < least - COST_TOLERANCE:
         raise InfeasibleLimit(
             f"no policy keeps the cost within {delta:.6g}: the least achievable is {least:.6g}"
         )
-    free, _ = plan(mdp, mdp.reward, temperature)
-    if _value(mdp, free, c) <= delta + COST_TOLERANCE:
-        return free, 0.0
+    if float((free_visits(mdp, temperature) * c).sum()) <= delta + COST_TOLERANCE:
+        return plan(mdp, mdp.reward, temperature)[0], 0.0
     if delta <= least + COST_TOLERANCE:
         keeps_least = _best_actions(mdp, -c, to_go)
         return plan(mdp, mdp.reward, temperature, keeps_least)[0], float("inf")
     return _bisect(mdp, c, delta, temperature)
+
+
+#: Of each problem that is still in use, by temperature: the same in every iteration of a game.
+_FREE: WeakKeyDictionary[FiniteMDP, dict[float, Array]] = WeakKeyDictionary()
+
+
+def free_visits(mdp: FiniteMDP, temperature: float) -> Array:
+    """How often the policy that nothing limits meets each pair, [s, a]."""
+    known = _FREE.setdefault(mdp, {})
+    if temperature not in known:
+        rho = occupancy(mdp, plan(mdp, mdp.reward, temperature)[0])
+        known[temperature] = rho.sum(axis=0) if rho.ndim == 3 else rho
+    return known[temperature]
 
 
 def _bisect(mdp: FiniteMDP, c: Array, delta: float, temperature: float) -> tuple[Array, float]:
@@ -137,6 +150,17 @@ def plan(
         pi[t], V[t] = _backup(_q_values(mdp, r, ahead, mask), temperature)
         ahead = V[t]
     return pi, V
+
+
+def values(mdp: FiniteMDP, r: Array) -> Array:
+    """The optimal value of `plan` at temperature 0, without its policy: V[t, s] or V[s]."""
+    if mdp.horizon is None:
+        return plan(mdp, r, 0.0)[1]
+    V = np.empty((mdp.horizon, mdp.num_states))
+    ahead = np.zeros(mdp.num_states)
+    for t in reversed(range(mdp.horizon)):
+        ahead = V[t] = _q_values(mdp, r, ahead, None).max(axis=1)
+    return V
 
 
 def _plan_discounted(
