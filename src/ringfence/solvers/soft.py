@@ -12,6 +12,7 @@ the plain maximum, with ties broken by the lowest action.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -159,7 +160,7 @@ def values(mdp: FiniteMDP, r: Array) -> Array:
     V = np.empty((mdp.horizon, mdp.num_states))
     ahead = np.zeros(mdp.num_states)
     for t in reversed(range(mdp.horizon)):
-        ahead = V[t] = _q_values(mdp, r, ahead, None).max(axis=1)
+        ahead = V[t] = _highest(_q_values(mdp, r, ahead, None))
     return V
 
 
@@ -193,7 +194,7 @@ def _q_values(mdp: FiniteMDP, r: Array, ahead: Array, allowed: NDArray[np.bool_]
 
 def _backup(Q: Array, temperature: float) -> tuple[Array, Array]:
     """pi[s, a] proportional to exp(Q / temperature), and the soft maximum V[s]."""
-    top = Q.max(axis=1)
+    top = _highest(Q)
     alive = np.isfinite(top)
     gap = Q - np.where(alive, top, 0.0)[:, None]
     if temperature == 0:
@@ -207,6 +208,11 @@ def _backup(Q: Array, temperature: float) -> tuple[Array, Array]:
     pi = weight / total[:, None]
     pi[~alive] = 1 / Q.shape[1]  # never reached: any distribution will do
     return pi, V
+
+
+def _highest(Q: Array) -> Array:
+    """Q.max(axis=1), action by action: numpy's own is slow where rows are as short as here."""
+    return reduce(np.maximum, Q.T)
 
 
 def _best_actions(mdp: FiniteMDP, r: Array, V: Array) -> NDArray[np.bool_]:
