@@ -9,7 +9,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -133,6 +133,17 @@ def of_random_policy(world: World, train: int = 4, heldout: int = 2) -> Demonstr
 
 def small(kind: str, **tables: Any) -> tuple[Config, Demonstrations]:
     return config_of(kind, **tables), demos_of(kind)
+
+
+def eight_tasks(**tables: Any) -> tuple[Config, Demonstrations]:
+    """A game of eight tasks on a continuous world: carts that are paid differently."""
+    names = [f"cart {n}" for n in range(8)]
+    tasks = [{"name": name, "kwargs": {"pay": 1.0 + n}} for n, name in enumerate(names)]
+    world = {"tasks": tasks}
+    given, game = demos_of("gym"), {"method": "mt-icl", "iterations": 2}
+    player = {"kind": "payoff", "expert_budget": 0.5}
+    config = config_of("gym", world=world, game=game, player=player, **tables)
+    return config, replace(given, tasks=tuple(replace(given.tasks[0], task=n) for n in names))
 
 
 def play(run: Path, kind: str, workers: int = 1, **tables: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ringfence.runs.ray_bridge import Bridge, first_line, heard, is_there, last_line, tell
+from ringfence.runs.ray_bridge import Bridge, first_line, heard, is_there, last_line, refusal, tell
 
 
 class RayError(Exception):
@@ -67,6 +67,18 @@ def test_an_error_is_told_in_one_line() -> None:
     assert first_line(problem) == "ValueError: the first"
     assert last_line(problem) == "the last"
     assert last_line(ValueError()) == "ValueError"
+
+
+def test_a_token_that_is_wrong_or_missing_is_told_in_one_line() -> None:
+    missing = type("AuthenticationError", (Exception,), {})("No token was found. Ensure that ..")
+    for problem in (ConnectionError("ray client connection timeout\nmore"), missing):
+        told = refusal(problem)
+        assert told.startswith(
+            first_line(problem).partition(". ")[0] + "; if the cluster has a token"
+        )
+        assert "RAY_AUTH_MODE=token" in told
+        assert "\n" not in told
+    assert refusal(ValueError("other")) == "ValueError: other"
 
 
 def test_a_cluster_that_was_killed_is_not_there(

@@ -30,7 +30,7 @@ from ringfence.runs.config import Config, make_solver, make_world
 from ringfence.runs.engines import engine
 from ringfence.runs.ray_bridge import heard, tell
 from ringfence.runs.ray_engine import AHEAD, RayEngine, environment, names_in, own_modules
-from small_worlds import config_of, demos_of, play, result, small
+from small_worlds import config_of, eight_tasks, play, result, small
 
 Finished = Callable[[str], Path]
 
@@ -305,17 +305,6 @@ def two() -> Iterator[Nodes]:
         pytest.skip("Ray is not installed")
     with nodes_of(2) as nodes:
         yield nodes
-
-
-def eight_tasks(**tables: Any) -> tuple[Config, Demonstrations]:
-    """A game of eight tasks on a continuous world: carts that are paid differently."""
-    names = [f"cart {n}" for n in range(8)]
-    tasks = [{"name": name, "kwargs": {"pay": 1.0 + n}} for n, name in enumerate(names)]
-    world = {"tasks": tasks}
-    given, game = demos_of("gym"), {"method": "mt-icl", "iterations": 2}
-    player = {"kind": "payoff", "expert_budget": 0.5}
-    config = config_of("gym", world=world, game=game, player=player, **tables)
-    return config, replace(given, tasks=tuple(replace(given.tasks[0], task=n) for n in names))
 
 
 def driven(run: Path, config: Config, demos: Demonstrations, on: str, **more: Any) -> None:

@@ -468,9 +468,8 @@ def plan(options: Namespace) -> None:
 def reproduce(options: Namespace) -> None:
     from ringfence import reproduce as experiments
     from ringfence.runs.backend import require_workers
-    from ringfence.worlds.sim.warnings_once import warn_once
 
-    warn_once()
+    ready()
     if options.experiment is None:
         print("experiments: " + ", ".join(experiments.names()))
         return

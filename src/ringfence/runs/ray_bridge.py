@@ -33,6 +33,7 @@ FIRST_ANSWER = 180.0
 FETCHING = 8
 #: Seconds to take leave of the cluster; it notices, too, if nobody does.
 FAREWELL = 2.0
+TOKEN_ERROR = "AuthenticationError"
 
 
 def main() -> None:
@@ -61,6 +62,17 @@ def first_line(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {lines[0] if lines else ''}"
 
 
+def refusal(problem: BaseException) -> str:
+    """Why there is no connection, where somebody answers. Ray seldom says that it was the token."""
+    if not isinstance(problem, ConnectionError) and type(problem).__name__ != TOKEN_ERROR:
+        return first_line(problem)
+    said = first_line(problem).partition(". ")[0]
+    return (
+        f"{said}; if the cluster has a token, it was missing here or wrong: set "
+        "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH (docs/many-machines.md)"
+    )
+
+
 class Bridge:
     def __init__(self, wire: Connection, asked: dict[str, Any]) -> None:
         self.wire, self.asked = wire, asked
@@ -79,7 +91,7 @@ class Bridge:
         try:
             self.connect()
         except Exception as problem:
-            tell(self.wire, {"what": "refused", "message": first_line(problem)})
+            tell(self.wire, {"what": "refused", "message": refusal(problem)})
             return
         self.mailbox = self.open_mailbox()
         wrong = self.looked_at()
