@@ -1,6 +1,6 @@
 """The figures of docs/scale.md about clusters, on local nodes that only this machine can reach.
 
-    python tools/cluster_figures.py game        8 tasks, trainings: one node, two, one lost
+    python tools/cluster_figures.py game [600]  8 tasks, trainings: one node, two, one lost
     python tools/cluster_figures.py study       6 seeds, trainings: one node, two
     python tools/cluster_figures.py kills       8 tasks, trainings: the driver killed 10 times
     python tools/cluster_figures.py sleeping    1,000 solves of 1 s on two nodes of 8 slots
@@ -20,6 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -83,39 +84,42 @@ def events(run: Path) -> list[dict[str, Any]]:
 # Games -------------------------------------------------------------------------------------------
 
 
-def timed_game(run: Path, nodes: Any, lose: bool = False) -> float:
+def timed_game(run: Path, nodes: Any, updates: int, lose: bool = False) -> float:
     """Seconds of a game of 8 tasks; lose: a node in its first solve, and another joins."""
-    config, demos = eight_tasks(solver=ppo(UPDATES))
-    warm, _ = eight_tasks(solver=ppo(2), game={"iterations": 1})
-    done = threading.Event()
-
-    def swap() -> None:
-        nodes.lose()
-        nodes.nodes.append(nodes.join())
+    config, demos = eight_tasks(solver=ppo(updates))
+    warm, _ = eight_tasks(solver=ppo(2))
+    far = threading.Event()
 
     def on_event(event: dict[str, Any]) -> None:
-        if lose and not done.is_set() and event["event"] == "update" and event["update"] >= 20:
-            done.set()
-            threading.Thread(target=swap).start()
+        if event["event"] == "update" and event["i"] == 1 and event["update"] >= 20:
+            far.set()
 
     driver.create(run, config, demos)
     driver.create(run.with_name(f"{run.name}-warm"), warm, demos)
-    with engine(1, nodes.address, config.world, config.solver) as who:
+    with (
+        engine(1, nodes.address, config.world, config.solver) as who,
+        ThreadPoolExecutor(1) as thread,
+    ):
         driver.drive(run.with_name(f"{run.name}-warm"), who)
         begun = time.monotonic()
-        driver.drive(run, who, on_event)
+        played = thread.submit(driver.drive, run, who, on_event)
+        if lose:
+            far.wait()
+            nodes.lose()
+            nodes.nodes.append(nodes.join())  # by the main thread: Ray handles signals
+        played.result()
         return time.monotonic() - begun
 
 
-def game(home: Path) -> None:
-    driver.create(home / "here", *eight_tasks(solver=ppo(UPDATES)))
+def game(home: Path, updates: int = UPDATES) -> None:
+    driver.create(home / "here", *eight_tasks(solver=ppo(updates)))
     driver.drive(home / "here")
     with pinned(1) as nodes:
-        one = timed_game(home / "one", nodes)
+        one = timed_game(home / "one", nodes, updates)
     with pinned(2) as nodes:
-        two = timed_game(home / "two", nodes)
+        two = timed_game(home / "two", nodes, updates)
     with pinned(2) as nodes:
-        lost = timed_game(home / "lost", nodes, lose=True)
+        lost = timed_game(home / "lost", nodes, updates, lose=True)
     for name in ("one", "two", "lost"):
         same(home / "here", home / name)
     losses = [e for e in events(home / "lost") if e["event"] == "lost"]
@@ -258,8 +262,9 @@ def sleeping(home: Path) -> None:
 
 
 if __name__ == "__main__":
-    measures = {"game": game, "study": study, "kills": kills, "sleeping": sleeping}
-    if len(sys.argv) != 2 or sys.argv[1] not in measures:
-        sys.exit(f"one of {', '.join(measures)}")
+    measures: dict[str, Any] = {"game": game, "study": study, "kills": kills, "sleeping": sleeping}
+    name, *numbers = sys.argv[1:] or [""]
+    if name not in measures or (numbers and name != "game"):
+        sys.exit(f"one of {', '.join(measures)}; after game: updates of a training")
     with TemporaryDirectory(prefix="cluster-figures-") as folder:
-        measures[sys.argv[1]](Path(folder))
+        measures[name](Path(folder), *map(int, numbers))
