@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.demos.logs import Log
 from ringfence.disk import read_json
-from ringfence.given import task_demos
 from ringfence.objects import Array, Behaviour, Constraint, Demonstrations, Trajectory
 from ringfence.reproduce.demonstrate import configuration
 from ringfence.reproduce.exact_tasks import overlap
@@ -27,6 +27,7 @@ from ringfence.reproduce.solves import constraint_of
 from ringfence.reproduce.study import Study, Summary, kept, place, telling
 from ringfence.runs import driver
 from ringfence.runs.config import make_world
+from ringfence.runs.gather import complete, split
 from ringfence.solvers.collecting import evaluate, seen_of
 
 EPISODES, FRESH = 60, 100
@@ -76,11 +77,11 @@ def demonstrations(world: Any, truth: Constraint, seed: int, heldout: float) -> 
     for k, task in enumerate(world.tasks):
         moves = best_moves(task.kwargs["goal"], truth, task.horizon)
         episodes = [walked(task, moves, 1000 * seed + 100 * k + n) for n in range(EPISODES)]
-        tasks.append(task_demos(task, episodes, heldout))
+        tasks.append(complete(split(task, episodes, heldout), deterministic=True)[0])
     return Demonstrations(tuple(tasks), world.features, {"experts": "planned", "seed": seed})
 
 
-def walked(task: Any, moves: NDArray[np.int8], seed: int) -> dict[str, Any]:
+def walked(task: Any, moves: NDArray[np.int8], seed: int) -> Log:
     """An episode of the environment under the plan, as anybody would record it."""
     env = task.make()
     seen, actions = [env.reset(seed=seed)[0]], []
@@ -89,7 +90,8 @@ def walked(task: Any, moves: NDArray[np.int8], seed: int) -> dict[str, Any]:
         actions.append(moves[t, i, j] * PITCH / STRIDE)
         seen.append(env.step(actions[-1])[0])
     env.close()
-    return {"observations": np.array(seen), "actions": np.array(actions), "seed": seed}
+    label = f"task {task.name!r}, seed {seed}"
+    return Log(label, np.array(seen), np.array(actions), None, None, {}, False, seed)
 
 
 # A game ------------------------------------------------------------------------------------------
