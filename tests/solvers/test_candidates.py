@@ -15,7 +15,6 @@ from ringfence.objects import Trajectory
 from ringfence.solvers import candidates as handing_out
 from ringfence.solvers.candidates import (
     CONFIDENCE,
-    MOST_KEPT,
     Candidate,
     Candidates,
     doubts,
@@ -25,6 +24,7 @@ from ringfence.solvers.candidates import (
     relative,
     seen,
     upper_bound,
+    worth_testing,
 )
 from ringfence.solvers.limits import ALLOWED_CHANCE, Channel, Rates
 from toy_tasks import ROAD
@@ -51,14 +51,9 @@ def after(*rollouts: Rates, window: int = 2, within: float = 0.95) -> Candidates
     return found
 
 
-def updates(found: Candidates) -> list[int]:
-    assert all(int(c.policy["n"]) == c.update for c in found.best)
-    return [c.update for c in found.best]
-
-
 # Candidates --------------------------------------------------------------------------------------
 
-STEADY, SLOW, DEAR = rollout(100, 3), rollout(50, 3), rollout(200, 9)
+STEADY, DEAR = rollout(100, 3), rollout(200, 9)
 
 
 def test_the_policy_in_the_middle_of_a_window_is_judged_by_the_whole_of_it():
@@ -70,22 +65,39 @@ def test_the_policy_in_the_middle_of_a_window_is_judged_by_the_whole_of_it():
     assert after(STEADY, STEADY, window=3).best == ()
 
 
-def test_those_within_the_limits_come_first_by_reward_then_others_by_cost():
-    pairs = [SLOW, SLOW, DEAR, DEAR, STEADY, STEADY, rollout(300, 6), rollout(300, 6)]
-    assert updates(after(*pairs)) == [5, 1, 7, 3]
-    assert updates(after(STEADY, STEADY, STEADY, STEADY)) == [3, 1]  # of equals the later
+def test_windows_overlap_and_each_policy_waits_for_the_end_of_its_own():
+    found = after(*[rollout(10.0 * n, 3) for n in range(8)], window=4)
+    assert [c.update for c in found.waiting] == [7, 8]
+    (best,) = found.best
+    assert (best.update, best.reward) == (6, pytest.approx(55))  # of rollouts 5 to 8
+    apart = after(*[STEADY] * 20, window=8)
+    assert [c.update for c in apart.waiting] == [18, 20]  # every second policy is looked at
+
+
+def kept(*pairs: tuple[float, float], within: float = 0.95) -> list[tuple[float, float]]:
+    """Of policies with such rewards and relative costs."""
+    made = [Candidate(policy(n), n, *pair) for n, pair in enumerate(pairs)]
+    return [(c.reward, c.cost) for c in worth_testing(made, within)]
+
+
+def test_those_within_the_limits_come_first_by_reward_then_the_one_that_costs_least():
+    assert kept((50, 0.6), (200, 1.8), (100, 0.9), (300, 1.2)) == [(100, 0.9), (50, 0.6)]
+    assert kept((200, 1.8), (300, 1.2), (250, 1.5)) == [(300, 1.2)]
+
+
+def test_within_each_share_of_the_limits_the_best_is_kept_to_fall_back_on():
+    found = kept((100, 0.9), (90, 0.92), (80, 0.6), (70, 0.7), (60, 0.4), (40, 0.1), (30, 0.0))
+    assert found == [(100, 0.9), (80, 0.6), (60, 0.4), (40, 0.1), (30, 0.0)]
+
+
+def test_of_equals_the_later_is_kept():
+    made = [Candidate(policy(n), n, 100.0, 0.1) for n in range(3)]
+    assert [c.update for c in worth_testing(made, 0.95)] == [2]
 
 
 def test_a_window_within_the_limit_by_less_than_asked_for_is_not_within():
-    tight = rollout(100, 4.9)
-    assert updates(after(SLOW, SLOW, tight, tight, within=1.0)) == [3, 1]
-    assert updates(after(SLOW, SLOW, tight, tight, within=0.95)) == [1, 3]
-
-
-def test_only_so_many_are_kept():
-    many = [rollout(float(n // 2), 3) for n in range(2 * MOST_KEPT + 6)]
-    assert len(after(*many).best) == MOST_KEPT
-    assert updates(after(*many))[0] == 2 * MOST_KEPT + 5
+    assert kept((50, 0.6), (100, 0.98), within=1.0) == [(100, 0.98), (50, 0.6)]
+    assert kept((50, 0.6), (100, 0.98), within=0.95) == [(50, 0.6)]
 
 
 def test_an_episode_that_ends_early_earns_and_costs_for_its_own_length():
@@ -151,10 +163,11 @@ def test_bounds_lie_above_the_mean_grow_with_confidence_and_have_no_unit(costs, 
 # The test ----------------------------------------------------------------------------------------
 
 
-def episodes(costs) -> list[Trajectory]:
-    """One of two steps each, that costs so much."""
+def episodes(costs, earned: float = 2.0) -> list[Trajectory]:
+    """One of two steps each, that costs and earns so much."""
+    rewards = np.full(2, earned / 2)
     return [
-        Trajectory(np.zeros((3, 2)), np.zeros((2, 1)), np.ones(2), np.array([[0.0], [x]]), False)
+        Trajectory(np.zeros((3, 2)), np.zeros((2, 1)), rewards, np.array([[0.0], [x]]), False)
         for x in np.expm1(costs)
     ]
 
@@ -169,7 +182,7 @@ class Rolls:
         self.calls.append((int(policy["n"]), batch, count, noiseless))
         mean = self.calm if noiseless else self.costs[int(policy["n"])]
         drawn = mean + self.spread * np.random.default_rng([batch, count]).standard_normal(count)
-        return episodes(np.maximum(drawn, 0.0))
+        return episodes(np.maximum(drawn, 0.0), float(policy["n"]))
 
 
 def candidates(n: int) -> list[Candidate]:
@@ -180,11 +193,12 @@ def test_an_episodes_cost_is_the_sum_of_its_steps():
     np.testing.assert_allclose(episode_costs(FIVE, episodes([0.5, 2.0])), [0.5, 2.0])
 
 
-def test_the_first_whose_bounds_are_within_is_handed_out():
-    roll = Rolls(9.0, 3.0, 1.0)
-    best, tests = hand_out(candidates(3), (FIVE,), roll, 8, 64, PLENTY, noiseless=True)
-    assert (best.candidate.update, best.within) == (1, True)
-    assert [t.within for t in tests] == [False, True]  # the third is not looked at
+def test_of_the_first_few_within_the_one_that_earned_most_in_its_test_is_handed_out():
+    """Each earns its number."""
+    roll = Rolls(9.0, 3.0, 1.0, 2.0, 1.0)
+    best, tests = hand_out(candidates(5), (FIVE,), roll, 8, 64, PLENTY, noiseless=True)
+    assert (best.candidate.update, best.within) == (3, True)
+    assert [t.within for t in tests] == [False, True, True, True]  # the fifth is not looked at
     assert tests[0].bounds[0] > 9 / 5
     assert {batch // 100 for n, batch, *_ in roll.calls if n == 1} == {1}  # episodes of its own
 
@@ -252,13 +266,13 @@ def test_ranks_put_what_is_within_first():
 
 def test_all_tests_together_have_a_budget_of_steps():
     """Episodes have two steps. The first candidate is looked at in any case."""
-    roll = Rolls(4.9, 1.0, spread=2.0)
+    roll = Rolls(5.6, 1.0, spread=2.0)
     _, tests = hand_out(candidates(2), (FIVE,), roll, 8, 10**6, 3 * 16, noiseless=False)
     assert len(tests) == 1
     assert sum(count for *_, count, _ in roll.calls) <= 8 + 8 + 16
     _, tests = hand_out(candidates(2), (FIVE,), Rolls(9.0, 1.0), 8, 64, 0, noiseless=False)
     assert len(tests) == 1
-    _, tests = hand_out(candidates(2), (FIVE,), Rolls(9.0, 1.0), 8, 64, 17, noiseless=False)
+    _, tests = hand_out(candidates(3), (FIVE,), Rolls(9.0, 1.0, 1.0), 8, 64, 17, noiseless=False)
     assert [t.within for t in tests] == [False, True]
 
 

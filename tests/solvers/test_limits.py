@@ -16,9 +16,11 @@ from ringfence.objects import Problem
 from ringfence.solvers.limits import (
     AIMED_CHANCE,
     ALLOWED_CHANCE,
+    ANNEAL_TO_0,
     CLEAR_STEPS,
     LEAST,
     MOST,
+    SAFER_FROM,
     Begin,
     Channel,
     Limits,
@@ -160,15 +162,22 @@ def test_a_fresh_trainings_target_comes_down_to_the_limit_less_its_margin():
     assert sum(short) < sum(course)
     assert course[0] > 5.0
     assert all(a >= b for a, b in pairwise(course))
-    assert course[-1] == pytest.approx(4.0)
-    assert {target(five, 1.0, p, GIVEN, 0.2) for p in (0.0, 0.5, 1.0)} == {course[-1]}
+    assert course[5] == pytest.approx(4.0)
+    assert {target(five, 1.0, p, GIVEN, 0.2) for p in (0.0, 0.5, SAFER_FROM)} == {course[5]}
+
+
+def test_the_margin_is_twice_as_wide_at_the_end():
+    five = Channel(SPEED, 5.0)
+    late = [target(five, 1.0, p, GIVEN, 0.2) for p in np.linspace(SAFER_FROM, 1, 5)]
+    np.testing.assert_allclose(late, np.linspace(4.0, 3.0, 5))
 
 
 def test_a_limit_of_0_aims_at_a_small_chance():
     zero = Channel(SPEED, 0.0)
     assert target(zero, 1.0, 0.0, FRESH, 0.15) == 1.0
-    assert target(zero, 1.0, 1.0, FRESH, 0.15) == pytest.approx(AIMED_CHANCE)
-    assert target(zero, 0.4, 0.3, GIVEN, 0.15) == pytest.approx(AIMED_CHANCE)
+    assert target(zero, 1.0, ANNEAL_TO_0 / 2, FRESH, 0.15) == pytest.approx(0.5)
+    for progress, begin in ((ANNEAL_TO_0, FRESH), (1.0, FRESH), (0.1, GIVEN)):
+        assert target(zero, 1.0, progress, begin, 0.15) == AIMED_CHANCE
     assert AIMED_CHANCE < ALLOWED_CHANCE
 
 
@@ -176,6 +185,19 @@ def test_an_episode_that_has_a_share_of_the_limit_aims_at_that():
     five, zero = Channel(SPEED, 5.0), Channel(SPEED, 0.0)
     assert target(five, 0.2, 1.0, GIVEN, 0.0) == pytest.approx(1.0)
     assert target(zero, 0.2, 1.0, GIVEN, 0.0) == target(zero, 1.0, 1.0, GIVEN, 0.0)
+
+
+def test_limits_are_near_where_costs_are_hardly_higher_or_hardly_ever_come():
+    five, zero = Channel(SPEED, 5.0), Channel(SPEED, 0.0)
+
+    def near(*costs):
+        held = Limits(tuple(Multiplier(cost=c) for c in costs), (0.0, 0.0), np.zeros((1, 2)), 0.1)
+        return held.near((five, zero))
+
+    assert near(5.5, 0.04)
+    assert not near(6.5, 0.04)
+    assert not near(5.5, 0.06)
+    assert not near(None, 0.0)  # nothing was seen yet
 
 
 # The multiplier ----------------------------------------------------------------------------------
@@ -220,12 +242,22 @@ def test_it_does_not_wind_up():
 
 
 def test_a_rising_cost_is_answered_before_it_is_too_high():
-    m = Multiplier(level=0.0, cost=3.0)
-    steady, rising = course([3.0], m)[0], course([3.0], replace(m, trend=0.05))[0]
-    assert steady.cost == rising.cost == 3.0  # below the target of 5
+    m = Multiplier(level=0.0, cost=4.0)
+    climbing = replace(m, trend=0.05)
+    steady, rising = course([4.0], m, patient=True)[0], course([4.0], climbing, patient=True)[0]
+    assert steady.cost == rising.cost == 4.0  # below the target of 5
     assert steady.level < 0 < rising.level
     assert steady.lam < rising.lam
-    assert course([2.0, 2.5, 3.1, 3.9], m)[-1].trend > 0 > course([2.5, 2.0, 1.5], m)[-1].trend
+    assert course([5.0, 5.5, 6.1, 6.9], m)[-1].trend > 0 > course([2.5, 2.0, 1.5], m)[-1].trend
+
+
+def test_episodes_that_hardly_ever_cost_anything_have_no_trend():
+    m = Multiplier(level=0.0, cost=AIMED_CHANCE)
+    climbing = replace(m, trend=0.05)
+    late = [course([AIMED_CHANCE], one, goal=AIMED_CHANCE)[0] for one in (m, climbing)]
+    assert late[0].lam == late[1].lam
+    early = [course([0.5], replace(one, cost=0.5), goal=0.5)[0] for one in (m, climbing)]
+    assert early[0].lam < early[1].lam
 
 
 def test_the_whole_range_is_crossed_in_a_quarter_of_a_training():

@@ -223,13 +223,13 @@ def test_the_policy_handed_out_is_that_after_the_update_that_is_told():
     collector.close()
     assert same_arrays(result.solution.policy, policies[result.handed_out - 1])
     assert [same_arrays(p, result.solution.policy) for p in policies].count(True) == 1
-    assert {t.candidate.update for t in result.tests} <= {2, 5, SMALL.updates}
+    assert all(t.candidate.update <= SMALL.updates for t in result.tests)
 
 
 def test_what_is_told_of_a_policy_was_not_used_to_choose_it():
     """A test's episodes are drawn for it alone: another number of candidates changes none."""
     result = PPO(SMALL).train(line_problem(delta=1000.0))
-    (test,) = result.tests
+    (test,) = [t for t in result.tests if t.candidate.update == result.handed_out]
     assert result.within
     assert (result.stochastic, result.deterministic) == (test.stochastic, test.deterministic)
     none = PPO(replace(SMALL, test_episodes=0)).train(line_problem(delta=1000.0))

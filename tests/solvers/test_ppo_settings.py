@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from ringfence.errors import InvalidInput
-from ringfence.solvers.ppo_settings import PPOConfig
+from ringfence.solvers.ppo_settings import (
+    LAST_NOISE,
+    LEAST_NOISE,
+    NOISY_UNTIL,
+    QUIET_FOR,
+    PPOConfig,
+    noise_bounds,
+)
 
 
 def test_a_short_training_makes_smaller_rollouts_and_learns_more_from_each() -> None:
@@ -36,3 +44,18 @@ def test_there_is_at_least_one_update() -> None:
 def test_a_setting_out_of_its_range_is_refused(settings: dict, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         PPOConfig(**settings)
+
+
+def test_noise_stays_until_limits_are_kept_and_then_falls() -> None:
+    first, least = -1.0, np.log(LEAST_NOISE)
+    assert noise_bounds(0.5, 0.0, first) == pytest.approx((least, first))
+    low, high = zip(*(noise_bounds(0.5, calm, first) for calm in (0.0, 0.1, 0.3, 0.6)), strict=True)
+    assert list(low) == sorted(low, reverse=True)
+    assert list(high) == sorted(high, reverse=True)
+    assert noise_bounds(1.0, QUIET_FOR, first)[1] == pytest.approx(np.log(LAST_NOISE))
+
+
+def test_noise_may_fall_at_the_end_where_limits_are_never_kept() -> None:
+    least, most = noise_bounds(NOISY_UNTIL, 0.0, -1.0)
+    assert least == pytest.approx(np.log(0.01 * LEAST_NOISE))
+    assert most == -1.0

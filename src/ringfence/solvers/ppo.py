@@ -190,7 +190,7 @@ class Learner:
     """Everything that an update changes.
 
     choices: the values of each discrete action; rate: what the KL divergence leaves of the actor's
-    learning rate.
+    learning rate; calm: updates after which limits were kept or nearly, not counting the first.
     """
 
     params: Params
@@ -200,6 +200,7 @@ class Learner:
     limits: Limits
     choices: tuple[int, ...] = ()
     rate: float = 1.0
+    calm: int = 0
     candidates: Candidates = field(default_factory=Candidates)
     updates: int = 0
 
@@ -268,10 +269,12 @@ def learn(
     both = improve(learner, learner.params | {"critic": critic}, rows, problem, config)
     params = {k: d.params for k, d in both.items()}
     kl = float(moved(params["actor"], rows["actor"], learner.choices))
-    fresh = is_fresh(problem)
+    fresh, progress = is_fresh(problem), done / config.updates
+    quiet = config.fixed_lam is not None or limits.near(every)
+    calm = learner.calm + (quiet and progress >= settings.QUIET_FROM)
     if fresh and not learner.choices:
-        least = settings.LEAST_NOISE * max(0.01, 1 - done / config.updates / settings.NOISY_UNTIL)
-        log_std = np.maximum(params["actor"]["log_std"], np.float32(np.log(least)))
+        bounds = settings.noise_bounds(progress, calm / config.updates, config.initial_log_std)
+        log_std = np.clip(params["actor"]["log_std"], *bounds)
         params = params | {"actor": params["actor"] | {"log_std": log_std}}
     statistics = learner.statistics.add(chunk.inputs)
     if problem.start is not None:  # a given policy acts the same while the statistics move
@@ -279,7 +282,7 @@ def learn(
     following = Learner(
         params, {k: d.opt_state for k, d in both.items()}, units, statistics,
         limits.fall(chunk, float(worth)), learner.choices,
-        next_rate(learner.rate, kl, config, fresh), learner.candidates, done + 1,
+        next_rate(learner.rate, kl, config, fresh), calm, learner.candidates, done + 1,
     )  # fmt: skip
     candidates = learner.candidates.add(
         rates, following.policy, done + 1, config.window, every, task.horizon, 1 - config.margin / 3
