@@ -504,7 +504,7 @@ def test_the_clearance_is_kept_in_training_and_not_counted(
     plain, kept = (
         api.transfer(
             finished("gym"),
-            limit=1.0,
+            limit=20.0,
             clearance=clearance,
             episodes=2,
             out=tmp_path / str(clearance),

@@ -18,11 +18,11 @@ GIVEN_RATE = 0.1
 #: The least noise, and the shares of a training between which it falls to nearly 0. With less a
 #: policy moves too slowly to come back from where it was before a limit began to bind. (Limit 0:
 #: 15% of a pendulum's episodes violate after 300,000 steps from 0.15 down at once, none from 0.25.)
-LEAST_NOISE, NOISY_FROM, NOISY_UNTIL = 0.25, 0.5, 0.9
+LEAST_NOISE, NOISY_FROM, NOISY_UNTIL = 0.25, 0.35, 0.8
 #: After this share of a training, while limits are kept or nearly, the least and the most noise
 #: fall within such a share: to nearly 0, and from what it is at first to this. (The Ant, 0.75 m/s
 #: within 20, a million steps: 1404 reward without, 1664 with it.)
-QUIET_FROM, QUIET_FOR, LAST_NOISE = 0.3, 0.5, 0.05
+QUIET_FROM, QUIET_FOR, LAST_NOISE = 0.4, 0.5, 0.05
 #: Of the square of what mean actions are beyond their box.
 BEYOND_WEIGHT = 1.0
 #: Of a training's steps, that the tests of its policies may take at the end.
