@@ -9,6 +9,7 @@ from ringfence.errors import InvalidInput
 from ringfence.solvers.ppo_settings import (
     LAST_NOISE,
     LEAST_NOISE,
+    NOISY_FROM,
     NOISY_UNTIL,
     QUIET_FOR,
     PPOConfig,
@@ -48,8 +49,9 @@ def test_a_setting_out_of_its_range_is_refused(settings: dict, said: str) -> Non
 
 def test_noise_stays_until_limits_are_kept_and_then_falls() -> None:
     first, least = -1.0, np.log(LEAST_NOISE)
-    assert noise_bounds(0.5, 0.0, first) == pytest.approx((least, first))
-    low, high = zip(*(noise_bounds(0.5, calm, first) for calm in (0.0, 0.1, 0.3, 0.6)), strict=True)
+    assert noise_bounds(NOISY_FROM, 0.0, first) == pytest.approx((least, first))
+    shares = (0.0, 0.1, 0.3, QUIET_FOR)
+    low, high = zip(*(noise_bounds(NOISY_FROM, calm, first) for calm in shares), strict=True)
     assert list(low) == sorted(low, reverse=True)
     assert list(high) == sorted(high, reverse=True)
     assert noise_bounds(1.0, QUIET_FOR, first)[1] == pytest.approx(np.log(LAST_NOISE))
