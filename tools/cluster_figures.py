@@ -181,7 +181,7 @@ def kills(home: Path) -> None:
     run, rng, killed = home / "run", random.Random(0), 0
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     with pinned(2) as nodes:
-        environment |= ray_nodes.LOOPBACK
+        environment |= ray_nodes.alone()
         while True:
             command = [sys.executable, "-c", DRIVE, str(run), nodes.address]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)

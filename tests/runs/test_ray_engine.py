@@ -14,13 +14,14 @@ from dataclasses import replace
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
 from mortal_solvers import Config as Mortal
 
-from ray_nodes import Nodes, needs_ray, nodes_of
+from ray_nodes import Nodes, listening, needs_ray, nodes_of
 from ringfence.constraints.linear import LinearConstraint
 from ringfence.errors import EngineLost, InvalidInput, SolverFailed
 from ringfence.objects import Demonstrations, Problem
@@ -457,7 +458,8 @@ def test_a_module_that_was_not_imported_here_is_not_there(two: Nodes) -> None:
 @pytest.mark.ray
 @needs_ray
 def test_a_cluster_that_goes_away_leaves_a_run_that_goes_on_here(tmp_path: Path) -> None:
-    run, solver = tmp_path / "run", {"env_steps": 100 * 16 * 16}
+    # long enough: it takes a second or more until the loss is noticed
+    run, solver = tmp_path / "run", {"env_steps": 400 * 16 * 16}
     config, demos = small("gym", solver=solver, game={"iterations": 1})
     driver.create(run, config, demos)
     gone = threading.Event()
@@ -476,3 +478,91 @@ def test_a_cluster_that_goes_away_leaves_a_run_that_goes_on_here(tmp_path: Path)
     driver.drive(run)
     play(tmp_path / "here", "gym", solver=solver, game={"iterations": 1})
     assert result(run) == result(tmp_path / "here")
+
+
+# Who can reach a cluster of ours -----------------------------------------------------------------
+
+
+def test_all_that_listens_below_a_process_is_found() -> None:
+    """Else the tests below would say nothing."""
+    code = """
+import socket, sys
+kind = getattr(socket, sys.argv[2])
+both = kind == socket.AF_INET6
+server = socket.create_server((sys.argv[1], 0), family=kind, dualstack_ipv6=both)
+print("there", flush=True)
+sys.stdin.read()
+"""
+    for address, kind, seen in (
+        ("127.0.0.1", "AF_INET", "127.0.0.1"),
+        ("127.0.0.2", "AF_INET", "127.0.0.2"),
+        ("::ffff:127.0.0.3", "AF_INET6", "127.0.0.3"),
+    ):
+        with subprocess.Popen(
+            [sys.executable, "-c", code, address, kind],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert {one.address for one in listening(process.pid)} == {seen}
+            assert seen in {one.address for one in listening(os.getpid())}
+            process.communicate()
+
+
+def is_for_us_alone(root: int) -> None:
+    """The cluster whose processes are below this one listens on loopback only, and tells nobody
+    without a token which nodes it has."""
+    found = listening(root)
+    assert {"gcs_server", "raylet"} <= {one.name for one in found}
+    assert {one.address for one in found} == {"127.0.0.1"}, found
+    for port in {one.port for one in found if one.name == "gcs_server"}:
+        assert asked(port, dict(os.environ)) == "AuthenticationError"
+
+
+def asked(port: int, environment: dict[str, str]) -> str:
+    """What somebody of this machine is answered who has no token: nodes, or an error's kind."""
+    code = """
+import sys
+from ray._raylet import GcsClient
+
+try:
+    print("nodes" if GcsClient(address=sys.argv[1]).get_all_node_info(timeout=5) else "none")
+except Exception as problem:
+    print(type(problem).__name__)
+"""
+    stranger = {n: v for n, v in environment.items() if not n.startswith("RAY_")}
+    return subprocess.run(
+        [sys.executable, "-c", code, f"127.0.0.1:{port}"],
+        env={**stranger, "RAY_AUTH_MODE": "disabled"},
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+
+
+@pytest.mark.ray
+@needs_ray
+def test_a_local_cluster_listens_on_loopback_only_and_asks_for_a_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Started as `--on ray` does, with variables set that would open it."""
+    for name in [n for n in os.environ if n.startswith("RAY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "known to everybody")
+    with TemporaryDirectory() as elsewhere:  # no other test's cluster is noted there
+        monkeypatch.setenv("TMPDIR", elsewhere)
+        with engine(1, "ray") as who:
+            assert isinstance(who, RayEngine)
+            is_for_us_alone(who._bridge.pid)
+            token = Path(who._home.name) / "token"
+            assert token.stat().st_mode & 0o777 == 0o600
+            assert len(token.read_text()) == 64
+        assert not token.exists()
+
+
+@pytest.mark.ray
+@needs_ray
+def test_clusters_of_the_tests_listen_on_loopback_only_and_ask_for_a_token() -> None:
+    with nodes_of(1):
+        is_for_us_alone(os.getpid())

@@ -17,7 +17,7 @@ from ringfence.runs import ray_node, solving
 from ringfence.runs.backend import Job, unpack
 from ringfence.runs.config import make_solver, make_world
 from ringfence.runs.ledger import to_files
-from ringfence.runs.ray_node import Post, look, require_versions, solved, versions
+from ringfence.runs.ray_node import POST_EVERY, Post, look, require_versions, solved, versions
 from small_worlds import config_of, result
 
 
@@ -50,7 +50,10 @@ def cart_problem() -> tuple[Any, Problem]:
     return config, Problem(task, LinearConstraint(task.features, np.ones(1), 0.3), 5.0, None, (1,))
 
 
-def test_a_solve_there_is_the_solve_here_and_goes_on_from_a_checkpoint() -> None:
+def test_a_solve_there_is_the_solve_here_and_goes_on_from_a_checkpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ray_node, "POST_EVERY", 0.0)
     config, problem = cart_problem()
     job = Job(config.world, config.solver, "solve", problem, {"a": 1}, None, print)
     files, letters = {**job.common_files(), **job.own_files()}, Letters()
@@ -91,23 +94,28 @@ def test_a_single_problem_comes_back_as_its_folder(tmp_path: Path) -> None:
     assert there == {n: c for n, c in here.items() if not n.startswith("checkpoint")}
 
 
-def test_records_are_posted_together_and_a_checkpoint_at_once(
+def test_records_and_checkpoints_are_posted_together_and_the_last_checkpoint_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_node, "POST_EVERY", 1000.0)
-    letters = Letters()
-    post = Post(1, "there", tmp_path / "checkpoint", letters)
-    post.report({"update": 1})
-    post.report({"update": 2})
+    seconds = [0.0]
+    monkeypatch.setattr(ray_node.time, "monotonic", lambda: seconds[0])
+    letters, checkpoint = Letters(), tmp_path / "checkpoint"
+    post = Post(1, "there", checkpoint, letters)
+    checkpoint.mkdir()
+    for update in (1, 2):
+        (checkpoint / "state.json").write_text("." * update)
+        post.report({"update": update})
     assert len(letters.sent) == 1  # that it began
-    (tmp_path / "checkpoint").mkdir()
-    (tmp_path / "checkpoint" / "state.json").write_text("{}")
+    seconds[0] = POST_EVERY
     post.report({"update": 3})
     assert [len(head["records"]) for head in letters.heads] == [1, 3]
-    assert letters.checkpoints == [{"checkpoint/state.json": b"{}"}]
-    post.report({"update": 4})
+    assert letters.checkpoints == [{"checkpoint/state.json": b".."}]
+    seconds[0] = 2 * POST_EVERY
+    post.report({"update": 4})  # nothing was saved since
+    assert [len(head["records"]) for head in letters.heads] == [1, 3, 1]
+    assert len(letters.checkpoints) == 1
     post.flush(last=True)
-    assert len(letters.sent) == 3
+    assert len(letters.sent) == 4
 
 
 def test_the_same_versions_pass_and_others_are_named() -> None:

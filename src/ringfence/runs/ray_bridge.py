@@ -23,6 +23,7 @@ from typing import Any
 
 from ringfence.runs import ray_node
 from ringfence.runs.backend import pack, unpack
+from ringfence.runs.ray_local import OTHER_TOKEN, for_us_alone
 from ringfence.runs.ray_mailbox import Mailbox
 
 #: Seconds between two looks at the mailbox and at the cluster's nodes.
@@ -85,7 +86,11 @@ class Bridge:
 
     def run(self) -> None:
         threading.Thread(target=self.listen, daemon=True).start()
-        import ray
+        self.local = self.asked["on"] == "ray" and not is_there()
+        if self.local:
+            os.environ.pop(OTHER_TOKEN, None)
+            os.environ |= for_us_alone(Path(self.asked["home"]))
+        import ray  # which reads those variables
 
         self.ray = ray
         try:
@@ -110,12 +115,12 @@ class Bridge:
         if asked["modules"]:
             env["working_dir"] = asked["modules"]
         given = {"runtime_env": env, "log_to_driver": False, "logging_level": "error"}
-        if asked["on"] != "ray":
-            self.ray.init(address=asked["on"], **given)
-        elif is_there():
+        if self.local:
+            self.ray.init(address="local", include_dashboard=False, **given)
+        elif asked["on"] == "ray":
             self.ray.init(**given)
         else:
-            self.ray.init(address="local", include_dashboard=False, **given)
+            self.ray.init(address=asked["on"], **given)
 
     def looked_at(self) -> str:
         """What is wrong with the nodes that are there, if anything is."""

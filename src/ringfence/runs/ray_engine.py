@@ -82,15 +82,17 @@ class RayEngine:
         self._common: dict[str, tuple[Any, ...]] = {}
         self._cores = self._largest = 0.0
         self._over: RingfenceError | None = None
-        self._modules = TemporaryDirectory(prefix="ringfence-modules-")
+        self._home = TemporaryDirectory(prefix="ringfence-ray-")
         self._bridge, self._wire = self._start(own_modules(settings))
         self._await_ready()
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
     def _start(self, modules: Sequence[Path]) -> tuple[subprocess.Popen[bytes], Connection]:
+        sent = Path(self._home.name) / "modules"
+        sent.mkdir()
         for path in modules:
-            target = Path(self._modules.name) / path.name
+            target = sent / path.name
             if path.is_dir():
                 shutil.copytree(path, target, ignore=shutil.ignore_patterns("__pycache__"))
             else:
@@ -99,7 +101,8 @@ class RayEngine:
             "on": self._on,
             "versions": versions(),
             "environment": environment(os.environ),
-            "modules": self._modules.name if modules else "",
+            "modules": str(sent) if modules else "",
+            "home": self._home.name,
         }
         ours, theirs = socket.socketpair()
         with theirs:
@@ -287,7 +290,7 @@ class RayEngine:
             self._bridge.wait(REACH)
         except subprocess.TimeoutExpired:
             self._bridge.kill()
-        self._modules.cleanup()
+        self._home.cleanup()
 
 
 def kind_of(job: Work) -> tuple[int, int, str]:
