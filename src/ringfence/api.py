@@ -27,7 +27,7 @@ from ringfence.analysis.evidence import document as evidence_json
 from ringfence.analysis.evidence.sampled import SampledEvidence
 from ringfence.constraints import saved as saved_constraints
 from ringfence.constraints.saved import SavedConstraint
-from ringfence.demos import dataset
+from ringfence.demos import dataset, logs
 from ringfence.disk import read_json
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.given import another, as_demonstrations, describe, world_document
@@ -182,7 +182,7 @@ class Asked:
     def examine(self) -> checks.Examined:
         world = self.world or make_world(self.config.world)
         try:
-            demos = as_demonstrations(self.given, world, self.config)
+            demos = as_demonstrations(self.given, world, self.config.demos.heldout)
         except InvalidInput as problem:
             return checks.Examined(None, (Finding("error", "demonstrations", str(problem)),))
         return checks.examine(self.config, self.base, demos, world)
@@ -592,10 +592,11 @@ def evaluate(
     *,
     features: Any = None,
     solver: Mapping[str, Any] | None = None,
+    on_finding: Callable[[Finding], None] = lambda finding: None,
 ) -> Document:
     """A constraint (a run, a saved one or its folder, an inequality) against the world's truth,
-    where it is known, and against demonstrations: {"constraint", "delta", "truth",
-    "demonstrations", "not_here"}."""
+    where it is known, and against demonstrations, which are given as to `learn`: {"constraint",
+    "delta", "truth", "demonstrations", "not_here"}."""
     from ringfence.runs import evaluate as evaluation
 
     settings = home = None
@@ -630,8 +631,32 @@ def evaluate(
     result["truth"] = None if isinstance(truth, NotHere) else truth
     result["demonstrations"] = None
     if demonstrations is not None:
-        given = demonstrations
-        if not isinstance(given, Demonstrations):
-            given = dataset.load(Path(given))
+        given = read_shown(demonstrations, home, on_finding)
         result["demonstrations"] = evaluation.against_demonstrations(settings, home, c, given)
     return result
+
+
+def read_shown(
+    given: Shown, home: World | None, on_finding: Callable[[Finding], None]
+) -> Demonstrations:
+    """Demonstrations to look at: a folder of ours, or logs as they come, which need their world."""
+    if isinstance(given, Demonstrations):
+        return given
+    path = str(given) if isinstance(given, str | Path) else None
+    if path is not None and not logs.is_log(path, Path()):
+        return dataset.load(Path(path))
+    if home is None:
+        raise InvalidInput(
+            "logs need the world that they were recorded in, which says what their features are: "
+            "give --world (from Python: world), or a folder that 'ringfence demos make' made"
+        )
+    if path is None:
+        found = as_demonstrations(given, home, configs.Demos().heldout)
+        assert found is not None
+        return found
+    demos, findings = checks.given(configs.Demos(path), home)
+    for finding in findings:
+        on_finding(finding)
+    if wrong := [f for f in findings if f.severity == "error"]:
+        raise InvalidInput(f"{wrong[0].where}: {wrong[0].message}")
+    return demos

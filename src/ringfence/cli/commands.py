@@ -425,7 +425,13 @@ def evaluate(options: Namespace) -> None:
     world = None if options.world is None else world_of(options, given)
     if world is None and given.get("world"):
         raise InvalidInput("--truth and the like are of a world: give --world, too")
-    result = api.evaluate(options.constraint, world, options.demos, solver=given.get("solver"))
+    result = api.evaluate(
+        options.constraint,
+        world,
+        options.demos,
+        solver=given.get("solver"),
+        on_finding=tell_warning,
+    )
     print(result["constraint"])
     for part in ("truth", "demonstrations"):
         for name, value in (result[part] or {}).items():
