@@ -413,6 +413,18 @@ def test_solve_on_an_environment_that_is_named(tmp_path: Path, ask: Ask) -> None
     assert "speed <= 0.4" in out
 
 
+def test_evaluate_takes_logs_as_they_come(tmp_path: Path, ask: Ask) -> None:
+    own_cart.write(tmp_path)
+    words = ["evaluate", "speed <= 0.5", "--world", "gym:own_cart:make_cart", "--feature"]
+    words += ["speed:m/s", "--horizon", own_cart.STEPS, "--demos", tmp_path / "logs.npz"]
+    code, out, _ = ask(*words, "--out", tmp_path / "found.json")
+    assert code == 0
+    assert "heldout expert cost" in out
+    assert (
+        json.loads((tmp_path / "found.json").read_bytes())["demonstrations"]["expert_cost_mean"] > 0
+    )
+
+
 # The Ant's maze ----------------------------------------------------------------------------------
 
 
