@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ringfence.cli.main import main
-from ringfence.cli.progress import Progress
+from ringfence.progress import Progress
 from small_worlds import result
 
 MAP = "S.#0\n..#.\n..#1\n....\n"

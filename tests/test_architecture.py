@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "binomial": {"errors"},
     "atmosphere": set(),
     "attempts": {"objects"},
+    "progress": set(),
     # the three that know objects, and not each other
     "worlds": {"errors", "objects", "atmosphere"},
     "demos": {"errors", "objects", "disk", "attempts", "atmosphere"},
@@ -62,7 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "given": {"errors", "objects", "demos", "runs", "worlds"},
     "api": {
         *("errors", "objects", "disk", "constraints", "demos", "analysis.evidence", "deploy"),
-        *("analysis.sufficiency", "runs", "worlds", "given", "report"),
+        *("analysis.sufficiency", "runs", "worlds", "given", "report", "progress"),
     },
     "bench": {
         *("errors", "objects", "constraints", "players", "solvers", "game", "worlds", "experts"),
@@ -76,6 +77,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         *("errors", "objects", "disk", "compilation", "constraints", "demos", "deploy", "solvers"),
         *("worlds", "runs", "report", "reproduce", "bench", "api", "given", "analysis.sufficiency"),
+        "progress",
     },
 }
 

@@ -48,6 +48,10 @@ def nobody_agreed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             [],
         ),
         ({"world": "m:f"}, ["[world] = 'm:f'"]),
+        (
+            {"world": {"kind": "gym", "env": "A", "tasks": [{"name": "t", "env": "B"}]}},
+            ["[world] env = 'A'", "[world] tasks env = 'B'"],
+        ),
     ],
 )
 def test_code_is_found_wherever_it_is_named(document: dict[str, Any], names: list[str]) -> None:

@@ -27,11 +27,12 @@ from ringfence.analysis.evidence import document as evidence_json
 from ringfence.analysis.evidence.sampled import SampledEvidence
 from ringfence.constraints import saved as saved_constraints
 from ringfence.constraints.saved import SavedConstraint
-from ringfence.demos import dataset
+from ringfence.demos import dataset, logs
 from ringfence.disk import read_json
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.given import another, as_demonstrations, describe, world_document
 from ringfence.objects import Constraint, Demonstrations, Finding, NotHere
+from ringfence.progress import shown
 from ringfence.runs import backend, driver, folder, problem, solving, training
 from ringfence.runs import check as checks
 from ringfence.runs import config as configs
@@ -136,7 +137,8 @@ def learn(
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     command: str = "ringfence.learn",
-    on_event: OnEvent = folder.quiet,
+    progress: bool | None = None,
+    on_event: OnEvent | None = None,
     on_finding: Callable[[Finding], None] = lambda finding: None,
 ) -> Learned:
     """The constraint that the demonstrators of several tasks share.
@@ -147,10 +149,12 @@ def learn(
     of an episode, where the environment doesn't say. settings: any entry of the configuration, by
     table: {"game": {"iterations": 5}, "solver": {"env_steps": 50_000}}. workers: processes of this
     machine; on: "ray", "ray://host:port" or a cluster's address. out: the run's folder; without it
-    everything stays in a temporary one, and `Learned.save` keeps it.
+    everything stays in a temporary one, and `Learned.save` keeps it. progress: say on stderr how
+    far it is; by default on a terminal and in a notebook only. on_event: is told of every event.
     """
     asked = ask(world, demonstrations, constraint, features, steps, seed, settings, command)
-    return play(asked, workers, out, on_event, on_finding, on)
+    with shown(progress, on_event) as tell:
+        return play(asked, workers, out, tell, on_finding, on)
 
 
 def check(
@@ -182,7 +186,7 @@ class Asked:
     def examine(self) -> checks.Examined:
         world = self.world or make_world(self.config.world)
         try:
-            demos = as_demonstrations(self.given, world, self.config)
+            demos = as_demonstrations(self.given, world, self.config.demos.heldout)
         except InvalidInput as problem:
             return checks.Examined(None, (Finding("error", "demonstrations", str(problem)),))
         return checks.examine(self.config, self.base, demos, world)
@@ -313,7 +317,8 @@ def solve(
     policy: str | Path | None = None,
     starts: str | Path | None = None,
     command: str = "ringfence.solve",
-    on_event: OnEvent = folder.quiet,
+    progress: bool | None = None,
+    on_event: OnEvent | None = None,
     on_record: Callable[[Document], None] = folder.quiet,
 ) -> Solved:
     """Constrained RL for one task: the best reward whose cost is at most `limit` an episode.
@@ -321,7 +326,7 @@ def solve(
     constraint: an inequality ("speed <= 0.75"), "none", "truth" (where the world knows one), a
     saved constraint or its folder. solver: its settings, with its kind where it isn't the world's.
     policy: a finished run whose policy is trained on; starts: demonstrations at whose states
-    training episodes begin (MuJoCo's Ant).
+    training episodes begin (MuJoCo's Ant). progress: as of `learn`.
     """
     document, made = world_document(world, features, steps)
     home = made or make_world(configs.tagged("world", "world", document["world"]))
@@ -360,9 +365,10 @@ def solve(
         given = [t for d in dataset.load(Path(starts)).tasks for t in d.train]
         states = demonstrated_states(home.tasks[0], given)  # type: ignore[arg-type]
     require_counted(asked.solver, episodes)
-    return finish_single(
-        asked, c, out, on_event, on_record, made, start=start, states=states, learned=learned
-    )
+    with shown(progress, on_event, "training") as tell:
+        return finish_single(
+            asked, c, out, tell, on_record, made, start=start, states=states, learned=learned
+        )
 
 
 #: On an episode's cost on continuous worlds, and counted after a training, where nobody says
@@ -412,7 +418,8 @@ def transfer(
     out: str | Path | None = None,
     command: str = "ringfence.transfer",
     say: Callable[[str], None] = lambda text: None,
-    on_event: OnEvent = folder.quiet,
+    progress: bool | None = None,
+    on_event: OnEvent | None = None,
 ) -> Solved:
     """A task under a learned constraint.
 
@@ -422,7 +429,7 @@ def transfer(
     trained on (None: its only one). unknown: "avoid" keeps to cells that demonstrations showed to
     be allowed, "allow" uses any not forbidden (None: avoid, where a world has cells of its own,
     which can be planned over). clearance: to be kept from the constraint. steps: of the training
-    (0: the policy is only told of the clearance).
+    (0: the policy is only told of the clearance). progress: as of `learn`.
     """
     run = learned.folder if isinstance(learned, Learned) else Path(learned)
     made = learned.world if isinstance(learned, Learned) else None
@@ -475,17 +482,18 @@ def transfer(
         configs.tagged("transfer", "solver", solver_table),
     )
     require_counted(asked.solver, episodes)
-    return finish_single(
-        asked,
-        saved.constraint,
-        out,
-        on_event,
-        folder.quiet,
-        made,
-        start=start,
-        evidence=evidence if known or isinstance(labels, SampledEvidence) else None,
-        learned=place,
-    )
+    with shown(progress, on_event, "transfer") as tell:
+        return finish_single(
+            asked,
+            saved.constraint,
+            out,
+            tell,
+            folder.quiet,
+            made,
+            start=start,
+            evidence=evidence if known or isinstance(labels, SampledEvidence) else None,
+            learned=place,
+        )
 
 
 def trust(run: str | Path) -> None:
@@ -545,13 +553,14 @@ def make_demonstrations(
     workers: int = 1,
     on: str | None = None,
     say: Callable[[str], None] = lambda text: None,
-    on_event: OnEvent = folder.quiet,
+    progress: bool | None = None,
+    on_event: OnEvent | None = None,
 ) -> Demonstrations:
     """Demonstrations by experts that keep the truth, which must be known.
 
     experts: settings of the world's kind of experts (paths, heldout, noise, seed, ..). On
     continuous worlds they are trained, in the folder "OUT-expert"; truth: the inequality that they
-    keep.
+    keep. progress: as of `learn`.
     """
     document, made = world_document(world, features, steps)
     if truth is not None:
@@ -571,7 +580,10 @@ def make_demonstrations(
     if home.experts == "trained" and out is None:
         raise InvalidInput("experts are trained in a folder: give out")
     place = Path(out or "demos")
-    with engine(workers, on, settings, *([] if asked is None else [asked])) as who:
+    with (
+        engine(workers, on, settings, *([] if asked is None else [asked])) as who,
+        shown(progress, on_event, "training") as tell,
+    ):
         return training.make_demonstrations(
             settings,
             home,
@@ -580,7 +592,7 @@ def make_demonstrations(
             place.with_name(f"{place.name}-expert"),
             policy=None if policy is None else Path(policy),
             workers=who,
-            on_event=on_event,
+            on_event=tell,
             say=say,
         )
 
@@ -592,10 +604,11 @@ def evaluate(
     *,
     features: Any = None,
     solver: Mapping[str, Any] | None = None,
+    on_finding: Callable[[Finding], None] = lambda finding: None,
 ) -> Document:
     """A constraint (a run, a saved one or its folder, an inequality) against the world's truth,
-    where it is known, and against demonstrations: {"constraint", "delta", "truth",
-    "demonstrations", "not_here"}."""
+    where it is known, and against demonstrations, which are given as to `learn`: {"constraint",
+    "delta", "truth", "demonstrations", "not_here"}."""
     from ringfence.runs import evaluate as evaluation
 
     settings = home = None
@@ -630,8 +643,32 @@ def evaluate(
     result["truth"] = None if isinstance(truth, NotHere) else truth
     result["demonstrations"] = None
     if demonstrations is not None:
-        given = demonstrations
-        if not isinstance(given, Demonstrations):
-            given = dataset.load(Path(given))
+        given = read_shown(demonstrations, home, on_finding)
         result["demonstrations"] = evaluation.against_demonstrations(settings, home, c, given)
     return result
+
+
+def read_shown(
+    given: Shown, home: World | None, on_finding: Callable[[Finding], None]
+) -> Demonstrations:
+    """Demonstrations to look at: a folder of ours, or logs as they come, which need their world."""
+    if isinstance(given, Demonstrations):
+        return given
+    path = str(given) if isinstance(given, str | Path) else None
+    if path is not None and not logs.is_log(path, Path()):
+        return dataset.load(Path(path))
+    if home is None:
+        raise InvalidInput(
+            "logs need the world that they were recorded in, which says what their features are: "
+            "give --world (from Python: world), or a folder that 'ringfence demos make' made"
+        )
+    if path is None:
+        found = as_demonstrations(given, home, configs.Demos().heldout)
+        assert found is not None
+        return found
+    demos, findings = checks.given(configs.Demos(path), home)
+    for finding in findings:
+        on_finding(finding)
+    if wrong := [f for f in findings if f.severity == "error"]:
+        raise InvalidInput(f"{wrong[0].where}: {wrong[0].message}")
+    return demos

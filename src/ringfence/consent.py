@@ -59,10 +59,18 @@ def names_module(text: str) -> bool:
 
 
 def _arguments(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What an environment's maker is called with."""
+    """Tasks' own environments, and what environments' makers are called with."""
     tasks = table.get("tasks")
-    for one in (table, *(tasks if isinstance(tasks, list | tuple) else ())):
-        if isinstance(one, Mapping) and one.get("kwargs"):
+    own = (
+        [one for one in tasks if isinstance(one, Mapping)]
+        if isinstance(tasks, list | tuple)
+        else []
+    )
+    for one in own:
+        if one.get("env"):
+            yield "tasks env", one["env"]
+    for one in (table, *own):
+        if one.get("kwargs"):
             yield "kwargs", one["kwargs"]
 
 

@@ -16,7 +16,7 @@ from ringfence.demos.logs import Log, read, read_minari
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Feature, TaskDemos, Trajectory, flag
 from ringfence.runs import config as configs
-from ringfence.runs.config import Config, build
+from ringfence.runs.config import build
 from ringfence.runs.gather import Logged, as_paths, complete, split
 from ringfence.worlds.continuous import ContinuousWorld
 from ringfence.worlds.finite import FiniteTask
@@ -102,9 +102,11 @@ def describe_makers(
     declared = gym_features(features)
     function = features.get("function") if isinstance(features, Mapping) else None
     named = name_of(function) if callable(function) else ""
-    if len(makers) == 1 and named is not None and all(names.values()):
-        (task,) = makers
-        table = {"kind": "gym", "env": names[task], "tasks": [{"name": task}], **declared}
+    if named is not None and all(names.values()):
+        first = next(iter(names.values()))
+        own = {task: {} if env == first else {"env": env} for task, env in names.items()}
+        tasks = [{"name": task, **entries} for task, entries in own.items()]
+        table: Document = {"kind": "gym", "env": first, "tasks": tasks, **declared}
         table |= {"feature_function": named} if named else {}
         return {"world": table | ({} if steps is None else {"steps": steps})}, None
     from ringfence.worlds.python import environments
@@ -178,8 +180,11 @@ def gym_features(features: Any) -> Document:
     return {"features": declared}
 
 
-def as_demonstrations(given: Any, world: World, config: Config) -> Demonstrations | None:
-    """What was given, as demonstrations; None: the configuration names where they are."""
+def as_demonstrations(given: Any, world: World, share: float) -> Demonstrations | None:
+    """What was given, as demonstrations; None: the configuration names where they are.
+
+    share: of a task's episodes that is held out.
+    """
     if given is None or isinstance(given, Demonstrations):
         return given
     single = isinstance(given, Sequence) or hasattr(given, "iterate_episodes")
@@ -194,7 +199,7 @@ def as_demonstrations(given: Any, world: World, config: Config) -> Demonstration
     for name, episodes in given.items():
         if name not in tasks:
             raise InvalidInput(f"task {name!r}: this world has {', '.join(tasks)}")
-        made.append(task_demos(tasks[name], episodes, config.demos.heldout))
+        made.append(task_demos(tasks[name], episodes, share))
     return Demonstrations(tuple(made), world.features, {"from": "Python"})
 
 

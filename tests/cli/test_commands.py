@@ -16,6 +16,7 @@ from ringfence.cli import commands
 from ringfence.cli.commands import free_name, print_numbers, tell_interval, tell_learned
 from ringfence.cli.main import main
 from ringfence.demos import dataset
+from ringfence.disk import read_json, write_document
 from ringfence.runs import config as configs
 from small_worlds import FLOOR, NETWORK, once, result
 
@@ -200,6 +201,22 @@ def test_transfer_says_what_is_covered_before_it_runs(here: Path, tmp_path: Path
     assert out.startswith("goal (3,3) from (1, 1): covered")
     assert summary["success"]
     assert summary["true_cost"] == 0
+
+
+def test_transfer_repeats_what_speaks_against_the_constraint(
+    here: Path, tmp_path: Path, ask: Ask
+) -> None:
+    shutil.copytree(here / "run", tmp_path / "run")
+    summary = read_json(tmp_path / "run/summary.json")
+    write_document(tmp_path / "run/summary.json", {**summary, "doubts": ["it\x1b[2J is a guess"]})
+    words = ["transfer", tmp_path / "run", "--goal", "3,3", "--start", "1,1"]
+    code, said, _ = ask(*words, "--out", tmp_path / "out")
+    assert code == 0
+    told = "of the constraint, where it was learned: it [2J is a guess"
+    assert f"warning: {told}\n" in said
+    assert summary_of(tmp_path / "out")["doubts"] == [told]
+    code, said, _ = ask("resume", tmp_path / "out")
+    assert f"warning: {told}\n" in said
 
 
 def test_transfer_through_unknown_cells_is_chosen_by_hand(
@@ -394,6 +411,18 @@ def test_solve_on_an_environment_that_is_named(tmp_path: Path, ask: Ask) -> None
     code, out, _ = ask(*words)
     assert code == 0
     assert "speed <= 0.4" in out
+
+
+def test_evaluate_takes_logs_as_they_come(tmp_path: Path, ask: Ask) -> None:
+    own_cart.write(tmp_path)
+    words = ["evaluate", "speed <= 0.5", "--world", "gym:own_cart:make_cart", "--feature"]
+    words += ["speed:m/s", "--horizon", own_cart.STEPS, "--demos", tmp_path / "logs.npz"]
+    code, out, _ = ask(*words, "--out", tmp_path / "found.json")
+    assert code == 0
+    assert "heldout expert cost" in out
+    assert (
+        json.loads((tmp_path / "found.json").read_bytes())["demonstrations"]["expert_cost_mean"] > 0
+    )
 
 
 # The Ant's maze ----------------------------------------------------------------------------------

@@ -121,6 +121,10 @@ def test_contaminated_paths_cross_walls_in_the_stated_number(world: GridWorld) -
         )
 
 
+def test_nobody_plans_for_makers_that_were_not_asked_for() -> None:
+    assert list(experts.careless_policies(maze())) == [None] * 10
+
+
 def test_contaminated_paths_are_not_always_the_same_ones() -> None:
     config = ExpertConfig(contaminated=0.3)
     chosen = {

@@ -118,6 +118,30 @@ def test_tasks_that_begin_elsewhere_are_said_to_be_not_compared(tmp_path: Path) 
     assert "not tested: 'b' begin(s) with another observation than 'a'" in found.message
 
 
+def test_a_goal_that_is_seen_as_a_distance_is_a_remark_and_other_dynamics_are_refused(
+    tmp_path: Path,
+) -> None:
+    """Two goals may be equally far at first: then only later observations differ."""
+    path = own_cart.write(tmp_path, two_tasks())
+    tasks = make_world(ask(path, None, None, None, None, None, None, "test").config.world).tasks
+    seen = trial(tasks[0])  # type: ignore[arg-type]
+    steps = np.arange(len(seen) + 1.0)[:, None]
+    left, right = (
+        replace(seen, observations=np.hstack([seen.observations, 1.0 + side * steps]))
+        for side in (-1, 1)
+    )
+    found = shared_dynamics(tasks, [left, right])
+    assert found.severity == "note"
+    assert "('b' in 1), the others and all features are the same" in found.message
+    for other in (
+        replace(right, features=right.features + steps[1:]),
+        replace(right, observations=right.observations + steps),
+        replace(right, rewards=right.rewards[:-1], features=right.features[:-1]),
+    ):
+        with pytest.raises(InvalidInput, match="don't share their dynamics"):
+            shared_dynamics(tasks, [left, other])
+
+
 @every_world
 def test_a_worlds_own_demonstrations_are_usable(kind: str) -> None:
     found = examine(config_of(kind), Path(), demos_of(kind))

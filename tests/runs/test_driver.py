@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ringfence
 from ringfence.constraints import constraint_files
 from ringfence.disk import read_json, sealed_toml
 from ringfence.errors import InfeasibleLimit, InvalidInput
+from ringfence.experts.optimal import ExpertConfig, make_demonstrations
 from ringfence.objects import Demonstrations, Feature, J, TaskDemos, Trajectory, behaviour_of
 from ringfence.report import page
 from ringfence.runs import config as configs
@@ -24,6 +26,7 @@ from ringfence.runs import driver
 from ringfence.runs.class_checks import warnings
 from ringfence.runs.ledger import Ledger
 from ringfence.runs.summary import is_whole
+from ringfence.worlds.grid import read_map
 from small_worlds import (
     FLOOR,
     MAP,
@@ -280,6 +283,17 @@ def test_a_game_is_played_on_while_conflicts_are_unexplained_and_no_longer(tmp_p
     assert longer["selection"]["unexplained"] == [1, 0]
     assert longer["doubts"] == []
     assert longer["iterations"][0] == summary["iterations"][0]
+
+
+def test_extra_iterations_end_where_one_repeats_the_one_before(tmp_path: Path) -> None:
+    """Careless wanderers were everywhere and earn little: no table says why learners earn more."""
+    world = read_map("S..0\n.#..\n", horizon=20)
+    demos = make_demonstrations(world, ExpertConfig(paths=40, noise=1.0))
+    game = {"game": {"iterations": 1, "extra": 5, "epsilon": -1.0}}
+    learned = ringfence.learn(world, demos, settings=game, out=tmp_path / "run")
+    assert len(learned.summary["iterations"]) == 2
+    assert "iteration 2 was the one before once more" in learned.doubts[-1]
+    assert driver.drive(tmp_path / "run")["doubts"] == learned.doubts
 
 
 # The truth ---------------------------------------------------------------------------------------

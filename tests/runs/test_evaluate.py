@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import own_cart
 import ringfence
 from ringfence.api import evaluate
 from ringfence.constraints.linear import LinearConstraint, parse_inequality
 from ringfence.constraints.table import TableConstraint
 from ringfence.demos import dataset
+from ringfence.disk import parse_toml
 from ringfence.errors import InvalidInput
 from ringfence.objects import Feature, J, NotHere, TaskDemos, behaviour_of
-from ringfence.runs.config import make_world
+from ringfence.runs.config import make_world, tagged
 from ringfence.runs.evaluate import against_demonstrations, against_truth
 from ringfence.solvers.soft import SoftSolver
 from small_worlds import GYM, MAP, config_of, demos_of
@@ -143,3 +145,16 @@ def test_without_a_world_only_demonstrations_can_be_compared_with(finished: Fini
     assert found["demonstrations"]["tasks"] == [demos_of("gym").tasks[0].task]
     with pytest.raises(InvalidInput, match="nothing to compare it with"):
         evaluate(run)
+
+
+def test_logs_are_evaluated_as_they_come(tmp_path: Path, finished: Finished) -> None:
+    """An .npz of arrays: the world says what their features are. The same from Python, by task."""
+    own_cart.write(tmp_path)
+    world = tagged("test", "world", parse_toml(own_cart.TOML)["world"])
+    logs, c = tmp_path / "logs.npz", "speed <= 0.5"
+    found = evaluate(c, asdict(world), logs)["demonstrations"]
+    assert found["expert_cost_mean"] > found["heldout_expert_cost_mean"] * 0.5 > 0
+    task = make_world(world).tasks[0].name
+    assert evaluate(c, asdict(world), {task: str(logs)})["demonstrations"] == found
+    with pytest.raises(InvalidInput, match="need the world that they were recorded in"):
+        evaluate(finished("gym"), None, logs)

@@ -200,3 +200,34 @@ def test_a_task_that_is_not_finite_is_refused() -> None:
     walls = TableConstraint(FEATURES, np.zeros((1, 1)))
     with pytest.raises(InvalidInput, match="elsewhere"):
         soft.SoftSolver()(Problem(Elsewhere(), walls, 0.0, None, ()))
+
+
+@random_problems
+@given(constrained_mdps(), st.sampled_from([0.0, 0.1]))
+def test_a_plan_acts_as_the_policy_that_is_written_down(
+    problem: ConstrainedMDP, temperature: float
+) -> None:
+    mdp = problem.mdp
+    pi, V = soft.plan(mdp, mdp.reward, temperature)
+    plan = soft.best(mdp, temperature)
+    assert soft.whole(plan).tobytes() == pi.tobytes()
+    if isinstance(plan, soft.Plan):
+        assert plan.V[:-1].tobytes() == V.tobytes()
+        assert plan[0, 1].tobytes() == pi[0, 1].tobytes()
+
+
+def test_steps_that_change_no_value_are_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cost to go settles after some steps; what lies before is the same to the byte."""
+    world = read_map("S.#.\n..#0\n....\n", horizon=40)
+    mdp, asked = world.tasks[0].mdp, []
+    cost = np.repeat(world.truth.walls.reshape(-1, 1).astype(float), len(MOVES), axis=1)
+    in_full = FiniteMDP.expected
+    monkeypatch.setattr(
+        FiniteMDP, "expected", lambda self, *given: asked.append(1) or in_full(self, *given)
+    )
+    V = soft.values(mdp, -cost)
+    assert 0 < len(asked) < 5
+    ahead = np.zeros(mdp.num_states)
+    for t in reversed(range(40)):
+        ahead = (-cost + in_full(mdp, ahead).T).max(axis=1)
+        assert np.array_equal(V[t], ahead)

@@ -10,15 +10,17 @@ from ringfence.objects import Feature, behaviour_of
 from ringfence.solvers import soft
 from ringfence.worlds.finite import (
     NOT_STORED,
+    FiniteMDP,
     FiniteTask,
     behaviour,
     from_tensor,
+    met,
     occupancy,
     rollout,
     stored,
     whole_policy,
 )
-from ringfence.worlds.grid import maze
+from ringfence.worlds.grid import maze, read_map
 
 
 def random_task(seed: int, horizon: int | None, discount: float = 1.0) -> FiniteTask:
@@ -119,3 +121,41 @@ def test_a_discounted_policy_is_stored_as_it_is() -> None:
     task, pi = random_task(0, None, 0.9), random_policy(1, (4, 3))
     kept = stored(pi, occupancy(task.mdp, pi))
     assert whole_policy(task.mdp, kept).tobytes() == pi.tobytes()
+
+
+@pytest.mark.parametrize("slip", [0.0, 0.1])
+def test_what_a_policy_meets_is_its_occupancy_to_the_byte(slip: float) -> None:
+    """Whether the policy is an array or a plan that is worked out where episodes come."""
+    task = read_map("S..#\n...0\n", horizon=9, slip=slip).tasks[0]
+    pi = soft.plan(task.mdp, task.mdp.reward, 0.05)[0]
+    rho = occupancy(task.mdp, pi)
+    for policy in (pi, soft.best(task.mdp, 0.05)):
+        found = met(task.mdp, policy)
+        assert found.per_pair.tobytes() == rho.sum(axis=0).tobytes()
+        assert found.at is not None
+        assert found.at.tolist() == np.flatnonzero(rho.any(axis=2).ravel()).tolist()
+        assert found.rho.tobytes() == rho.reshape(-1, 5)[found.at].tobytes()
+        assert found.pi.tobytes() == pi.reshape(-1, 5)[found.at].tobytes()
+        kept, whole = found.policy(), stored(pi, rho)
+        assert all(kept[name].tobytes() == whole[name].tobytes() for name in whole)
+
+
+def test_a_discounted_policy_meets_its_occupancy() -> None:
+    task, pi = random_task(0, None, 0.9), random_policy(1, (4, 3))
+    found = met(task.mdp, pi)
+    assert found.per_pair.tobytes() == occupancy(task.mdp, pi).tobytes()
+    assert found.policy()["pi"] is pi
+
+
+def test_moves_are_told_only_where_every_action_leads_to_one_state_for_sure() -> None:
+    sure, slips, ends = maze().tasks[0].mdp, read_map("S0", slip=0.1).tasks[0].mdp, ending()
+    assert sure.moves is not None
+    V = np.arange(sure.num_states) ** 2.0
+    assert np.array_equal(sure.expected(V), (sure.transition @ V).reshape(sure.reward.shape).T)
+    assert slips.moves is None
+    assert ends.moves is None
+
+
+def ending() -> FiniteMDP:
+    """One state that is left for good by half of its steps."""
+    return from_tensor(np.full((1, 1, 1), 0.5), np.ones(1), np.zeros((1, 1)), 3)

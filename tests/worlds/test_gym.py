@@ -11,8 +11,7 @@ from ringfence.constraints.linear import parse_inequality
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Feature, Problem
 from ringfence.solvers.ppo import PPO, PPOConfig
-from ringfence.worlds.continuous import TaskConfig
-from ringfence.worlds.gym import Config, FeatureConfig, GymSimulator, GymTask, make
+from ringfence.worlds.gym import Config, FeatureConfig, GymSimulator, GymTask, GymTaskConfig, make
 from ringfence.worlds.sim.replay import trial
 from ringfence.worlds.sim.rollouts import CollectorSpec
 
@@ -166,9 +165,9 @@ def test_features_come_from_info_columns_functions_or_the_whole_observation():
 
 def test_tasks_have_their_own_arguments_rewards_and_wrappers():
     world = make(config(kwargs={"pay": 2.0}, tasks=(
-        TaskConfig("fast"),
-        TaskConfig("slow", reward="own_cart:slowly"),
-        TaskConfig("half", {"pay": 3.0}, wrapper="own_cart:half"),
+        GymTaskConfig("fast"),
+        GymTaskConfig("slow", reward="own_cart:slowly"),
+        GymTaskConfig("half", {"pay": 3.0}, wrapper="own_cart:half"),
     )))  # fmt: skip
     assert [task.name for task in world.tasks] == ["fast", "slow", "half"]
     fast, slow, half = (trial(task) for task in world.tasks)

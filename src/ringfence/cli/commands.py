@@ -41,8 +41,8 @@ def quickstart(options: Namespace) -> None:
 
 def demos_make(options: Namespace) -> None:
     from ringfence import api
-    from ringfence.cli.progress import run_progress
     from ringfence.demos import checks, dataset
+    from ringfence.progress import run_progress
     from ringfence.runs.config import merged, read_user
     from ringfence.runs.training import require_new
 
@@ -139,7 +139,7 @@ def load_any(path: Path) -> Demonstrations:
 
 def learn(options: Namespace) -> None:
     from ringfence import api
-    from ringfence.cli.progress import run_progress
+    from ringfence.progress import run_progress
     from ringfence.runs.folder import refuse_existing
 
     ready()
@@ -254,7 +254,7 @@ def tell_interval(interval: Mapping[str, Any] | None) -> None:
 
 def resume(options: Namespace) -> None:
     from ringfence import api
-    from ringfence.cli.progress import run_progress
+    from ringfence.progress import run_progress
     from ringfence.runs import config, driver, problem
     from ringfence.runs.engines import engine
 
@@ -290,7 +290,7 @@ def resume(options: Namespace) -> None:
 
 def solve(options: Namespace) -> None:
     from ringfence import api
-    from ringfence.cli.progress import run_progress
+    from ringfence.progress import run_progress
     from ringfence.runs.scalars import Scalars
 
     ready()
@@ -316,7 +316,7 @@ def solve(options: Namespace) -> None:
 
 def transfer(options: Namespace) -> None:
     from ringfence import api
-    from ringfence.cli.progress import run_progress
+    from ringfence.progress import run_progress
 
     ready()
     if ".toml" not in (options.task or ""):  # a file that the user names is the user's own
@@ -356,7 +356,7 @@ def transfer_base(run: Path, task: Any) -> Path:
 def finish_single(out: Path) -> None:
     """Go on with a solve or a transfer, and tell what came of it."""
     from ringfence.api import Solved
-    from ringfence.cli.progress import run_progress
+    from ringfence.progress import run_progress
     from ringfence.runs import solving
     from ringfence.runs.scalars import Scalars
 
@@ -386,6 +386,8 @@ def tell_solved(solved: Solved) -> None:
             print(f"{kind} policy, mean of {s[kind]['episodes']} episodes:")
             print_numbers(s[kind], ("reward", "length", "speed", "true_cost", "true_raw"))
     tell_violations(s)
+    for doubt in s.get("doubts", ()):
+        print(f"warning: {doubt}")
     if isinstance(s["success"], float) and s["success"] < 1e-6:
         print("remark: within this limit the constraint leaves no way to the goal")
     if isinstance(picture := solve_picture(solved.folder), bytes):
@@ -412,8 +414,6 @@ def tell_violations(s: Mapping[str, Any]) -> None:
             f"  {count} of {s['episodes']} episodes exceed the limit: their chance is {low:.3f} to "
             f"{high:.3f} ({s['confidence']:.0%}, exact binomial)"
         )
-    for doubt in s.get("doubts", ()):
-        print(f"warning: {doubt}")
 
 
 def evaluate(options: Namespace) -> None:
@@ -425,7 +425,13 @@ def evaluate(options: Namespace) -> None:
     world = None if options.world is None else world_of(options, given)
     if world is None and given.get("world"):
         raise InvalidInput("--truth and the like are of a world: give --world, too")
-    result = api.evaluate(options.constraint, world, options.demos, solver=given.get("solver"))
+    result = api.evaluate(
+        options.constraint,
+        world,
+        options.demos,
+        solver=given.get("solver"),
+        on_finding=tell_warning,
+    )
     print(result["constraint"])
     for part in ("truth", "demonstrations"):
         for name, value in (result[part] or {}).items():

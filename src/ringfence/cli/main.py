@@ -353,7 +353,9 @@ def _evaluate(sub: Any) -> None:
     one = _command(sub, "evaluate", commands.evaluate, about, "evaluate runs/maze --world maze")
     one.add_argument("constraint", help="a run, a saved constraint's folder, or an inequality")
     _world(one, default=None)
-    one.add_argument("--demos", type=Path, help="demonstrations to evaluate against")
+    one.add_argument(
+        "--demos", type=Path, help="to compare with: a folder, or logs as they come, with --world"
+    )
     _entries(one, ("truth", "solver", "horizon", "slip"))
     one.add_argument("--out", type=Path, help="JSON file for the result")
 

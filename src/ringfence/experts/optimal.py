@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ringfence.errors import InfeasibleLimit, InvalidInput
 from ringfence.objects import JSON, Array, Behaviour, Demonstrations, TaskDemos, Trajectory
 from ringfence.solvers import soft
-from ringfence.worlds.finite import FiniteTask, behaviour, occupancy, rollout
+from ringfence.worlds.finite import FiniteTask, Policy, behaviour, occupancy, rollout
 from ringfence.worlds.grid import GridWorld
 from ringfence.worlds.world import World
 
@@ -73,15 +73,12 @@ class ExpertConfig:
 DEFAULT = ExpertConfig()
 
 
-def expert_policies(world: World, config: ExpertConfig = DEFAULT) -> Iterator[Array]:
-    """pi[t, s, a] of each task's expert under the truth, without noise.
-
-    One at a time: on a large map each takes T * S * A numbers.
-    """
+def expert_policies(world: World, config: ExpertConfig = DEFAULT) -> Iterator[Array | soft.Plan]:
+    """pi[t, s, a] of each task's expert under the truth, without noise, one at a time."""
     for task in finite_tasks(world):
         cost = np.repeat(true_cells(world).reshape(-1, 1), task.mdp.num_actions, axis=1)
         try:
-            pi, _ = soft.solve(task.mdp, cost.astype(float), config.delta, _temperature(config))
+            pi, _ = soft.respond(task.mdp, cost.astype(float), config.delta, _temperature(config))
         except InfeasibleLimit as error:
             raise InfeasibleLimit(
                 f"experts of task {task.name!r}: {error}; raise the experts' delta, or lower slip"
@@ -104,10 +101,12 @@ def finite_tasks(world: World) -> Sequence[FiniteTask]:
     return world.cells.tasks
 
 
-def careless_policies(world: World, config: ExpertConfig = DEFAULT) -> Iterator[Array]:
-    """pi[t, s, a] of each task's contaminated makers: reward only."""
+def careless_policies(
+    world: World, config: ExpertConfig = DEFAULT
+) -> Iterator[Array | soft.Plan | None]:
+    """pi[t, s, a] of each task's contaminated makers: reward only. None where there are none."""
     for task in finite_tasks(world):
-        yield soft.plan(task.mdp, task.mdp.reward, _temperature(config))[0]
+        yield soft.best(task.mdp, _temperature(config)) if config.contaminated else None
 
 
 def _temperature(config: ExpertConfig) -> float:
@@ -119,13 +118,18 @@ def expert_behaviours(world: World, config: ExpertConfig = DEFAULT) -> list[Beha
     behaviours = []
     policies = (expert_policies(world, config), careless_policies(world, config))
     for task, careful, careless in zip(finite_tasks(world), *policies, strict=True):
-        rho, rho_careless = (
-            occupancy(task.mdp, (1 - config.noise) * pi + config.noise / task.mdp.num_actions)
-            for pi in (careful, careless)
-        )
-        share = config.contaminated
-        behaviours.append(behaviour(task, (1 - share) * rho + share * rho_careless))
+        rho = _noisy_visits(task, careful, config)
+        if careless is not None:
+            share = config.contaminated
+            rho = (1 - share) * rho + share * _noisy_visits(task, careless, config)
+        behaviours.append(behaviour(task, rho))
     return behaviours
+
+
+def _noisy_visits(task: FiniteTask, pi: Array | soft.Plan, config: ExpertConfig) -> Array:
+    """rho[t, s, a] of a demonstrator whose steps are random now and then."""
+    noisy = (1 - config.noise) * soft.whole(pi) + config.noise / task.mdp.num_actions
+    return occupancy(task.mdp, noisy)
 
 
 def from_each_start(
@@ -135,10 +139,11 @@ def from_each_start(
     wanted = {task.name: task for task in tasks}
     every = zip(finite_tasks(world), expert_policies(world), strict=True)
     for task, pi in ((wanted[t.name], pi) for t, pi in every if t.name in wanted):
+        whole = soft.whole(pi)
         for state in np.flatnonzero(task.mdp.start):
             begin = np.zeros_like(task.mdp.start)
             begin[state] = 1.0
-            yield task, int(state), occupancy(replace(task.mdp, start=begin), pi)
+            yield task, int(state), occupancy(replace(task.mdp, start=begin), whole)
 
 
 def make_demonstrations(
@@ -162,7 +167,11 @@ def make_demonstrations(
 
 
 def _sample(
-    task: FiniteTask, makers: tuple[Array, Array], config: ExpertConfig, split: Split, k: int
+    task: FiniteTask,
+    makers: tuple[Policy, Policy | None],
+    config: ExpertConfig,
+    split: Split,
+    k: int,
 ) -> Iterator[Trajectory]:
     """The k-th task's paths of one split, from every state that an episode can start in."""
     careful, careless = makers
@@ -170,7 +179,7 @@ def _sample(
         bad = contaminated_paths(config, split, k, i)
         for n in range(_count(config, split)):
             rng = _stream(config.seed, STREAM[split], k, i, n)
-            pi = careless if n in bad else careful
+            pi = careless if n in bad and careless is not None else careful
             yield rollout(task, pi, int(start), rng, config.noise)
 
 

@@ -16,7 +16,7 @@ from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Finding, Task, TaskDemos
 from ringfence.runs import driver
 from ringfence.runs.class_checks import of_the_class
-from ringfence.runs.config import Config, make_world
+from ringfence.runs.config import Config, Demos, make_world
 from ringfence.runs.gather import as_paths, complete, gather, places
 from ringfence.runs.summary import versions
 from ringfence.worlds.continuous import is_continuous
@@ -73,10 +73,9 @@ def _examine(
     world: World,
     findings: list[Finding],
 ) -> Demonstrations:
-    simulated = all(isinstance(task, GymTask) for task in world.tasks)
-    deterministic = environments(world.tasks, findings) if simulated else False
+    deterministic = tried(world, findings)
     if demos is None:
-        demos = read(config, base, world, deterministic, findings)
+        demos = read(config.demos, base, world, deterministic, findings)
     found = world.check(demos)
     findings += [f for f in found if f.severity == "error"]
     if any(f.severity == "error" for f in found):
@@ -90,11 +89,23 @@ def _examine(
     return demos
 
 
+def given(d: Demos, world: World) -> tuple[Demonstrations, list[Finding]]:
+    """Demonstrations of a world, where no game is played with them, and what was found in them."""
+    findings: list[Finding] = []
+    return read(d, Path(), world, tried(world, findings), findings), findings
+
+
+def tried(world: World, findings: list[Finding]) -> bool:
+    """Try environments, where a world has any; are they deterministic?"""
+    simulated = all(isinstance(task, GymTask) for task in world.tasks)
+    return environments(world.tasks, findings) if simulated else False
+
+
 def read(
-    config: Config, base: Path, world: World, deterministic: bool, findings: list[Finding]
+    d: Demos, base: Path, world: World, deterministic: bool, findings: list[Finding]
 ) -> Demonstrations:
     """Demonstrations of our own format, or logs completed by what the environment says."""
-    d, made = config.demos, list[TaskDemos]()
+    made = list[TaskDemos]()
     if not (d.paths or logs.is_log(d.path, base)) and not all(
         isinstance(task, GymTask) for task in world.tasks
     ):
@@ -154,20 +165,44 @@ def _names(task: Task) -> str:
 def shared_dynamics(tasks: Sequence[Task], tried: Sequence[Replay]) -> Finding:
     """Do tasks give the same answer to the same state and action? They may differ in reward, in
     their goal (also inside the observation) and in where they start."""
-    apart = []
+    apart, differing = list[str](), list[str]()
     for task, own in zip(tasks[1:], tried[1:], strict=True):
         at = first_difference(own.observations, tried[0].observations)
         if at == 0:  # another start, or another goal in the observation: nothing can be compared
             apart.append(task.name)
         elif at is not None:
-            raise InvalidInput(
-                f"tasks {tasks[0].name!r} and {task.name!r} don't share their dynamics: from the "
-                f"same start and actions observation {at} differs; a shared constraint needs one "
-                "world, so let tasks differ in reward, goal and start only"
-            )
+            columns = only_seen(own, tried[0])
+            if not columns:
+                raise InvalidInput(
+                    f"tasks {tasks[0].name!r} and {task.name!r} don't share their dynamics: from "
+                    f"the same start and actions observation {at} differs; a shared constraint "
+                    "needs one world, so let tasks differ in reward, goal and start only"
+                )
+            differing.append(f"{task.name!r} in {', '.join(map(str, columns))}")
+    remarks = []
     if apart:
         names = ", ".join(map(repr, apart))
-        word = f"not tested: {names} begin(s) with another observation than {tasks[0].name!r}"
-        return Finding("note", "dynamics", word)
+        remarks.append(f"{names} begin(s) with another observation than {tasks[0].name!r}")
+    if differing:
+        remarks.append(
+            f"columns of the observation differ from those of {tasks[0].name!r} after the same "
+            f"start and actions ({'; '.join(differing)}), the others and all features are the "
+            "same: a goal that is seen as a distance does that"
+        )
+    if remarks:
+        return Finding("note", "dynamics", f"not tested: {'; '.join(remarks)}")
     word = f"{len(tasks)} tasks take the same steps from the same seed and actions"
     return Finding("ok", "dynamics", word)
+
+
+def only_seen(one: Replay, two: Replay) -> list[int]:
+    """The columns of the observation in which two tasks differ, where the rest of what happens, all
+    features and when it ends are the same; none where something else differs, too."""
+    width = one.observations.shape[1]
+    columns = [
+        k
+        for k in range(width)
+        if first_difference(one.observations[:, k], two.observations[:, k]) is not None
+    ]
+    same = first_difference(one.features, two.features) is None and len(one) == len(two)
+    return columns if same and len(columns) < width else []

@@ -72,11 +72,11 @@ class Game:
     "table", "linear", "mlp" or inequalities with ? for what is learned; on: the features that
     linear and mlp use (empty: all); tasks: names of those that are played (empty: all);
     iterations: so many, unless the game ends before; extra: at most so many more, while every
-    constraint leaves learners unexplained that earn more than the demonstrators; epsilon: the game
-    ends when no constraint has a payoff per step above it (below 0: never); buffer: what a learner
-    of icl may cost beyond its expert in the first iteration; anneal: by how much the buffer shrinks
-    from one iteration to the next; stop_share: of the experts' reward at which a training within
-    its limit may stop early (0: never).
+    constraint leaves learners unexplained that earn more than the demonstrators, and until one
+    repeats the one before; epsilon: the game ends when no constraint has a payoff per step above it
+    (below 0: never); buffer: what a learner of icl may cost beyond its expert in the first
+    iteration; anneal: by how much the buffer shrinks from one iteration to the next; stop_share: of
+    the experts' reward at which a training within its limit may stop early (0: never).
     """
 
     method: Literal["mt-icl", "icl"] = "mt-icl"

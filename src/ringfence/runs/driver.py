@@ -317,8 +317,12 @@ class _Drive:
             self.clock.end_iteration()
             total = max(pieces.rules.iterations, record.i)
             self.tell({"event": "iteration", "total": total, **progress(rows[-1])})
-            if record.i >= pieces.rules.iterations and self.explained(opened, records):
-                break
+            if record.i >= pieces.rules.iterations:
+                if self.explained(opened, records):
+                    break
+                if record.i > pieces.rules.iterations and repeats(*records[-2:]):
+                    self.doubts.append(REPEATS.format(i=record.i))
+                    break
         self.clock.write()
         return end(head, opened, records, rows)
 
@@ -530,6 +534,28 @@ class _Drive:
             acting: Any = task
             files = policies.to_bytes(pi.policy, acting, {**about, "delta": delta})
             write_folder(place / str(k) if len(tasks) > 1 else place, files)
+
+
+#: A doubt: no extra iterations after one that changed nothing.
+REPEATS = (
+    "iteration {i} was the one before once more, with the same learners under the same constraint, "
+    "so the game ended there, with learners that stay unexplained: more iterations are no remedy. "
+    "What helps: more demonstrations, or another class of constraints (--class)"
+)
+
+
+def repeats(before: Record, last: Record) -> bool:
+    """Was an iteration the one before once more, and does it lead to itself again?"""
+    constraints = {constraint_bytes(c) for c in (before.c, last.c, last.c_next)}
+    learners = zip(before.learners, last.learners, strict=True)
+    return len(constraints) == 1 and all(
+        np.array_equal(a.features, b.features) and np.array_equal(a.visits, b.visits)
+        for a, b in learners
+    )
+
+
+def constraint_bytes(c: Constraint) -> bytes:
+    return b"".join(constraint_files.to_bytes(c, 0.0, {}).values())
 
 
 def off_the_curve(row: dict[str, Any], summary: dict[str, Any]) -> list[str]:

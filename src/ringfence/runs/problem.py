@@ -52,7 +52,8 @@ class ProblemTable:
     forbidden; covered: can the task be done within such cells, where that can be said; episodes:
     how many are counted afterwards, where behaviour is sampled; train: without it the policy is
     only told of the clearance, by its input of the constraint's value; start, states: hashes of
-    the files beside; true_limit: the most that a demonstration truly costs, where that is known.
+    the files beside; true_limit: the most that a demonstration truly costs, where that is known;
+    doubts: of the run that learned the constraint.
     """
 
     delta: float
@@ -64,6 +65,7 @@ class ProblemTable:
     start: str = ""
     states: str = ""
     true_limit: float | None = None
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_ranges("[problem]", "problem", self)
@@ -94,6 +96,16 @@ def read(folder: Path) -> Single:
         build(f"{where}: [problem]", document.get("problem", {}), ProblemTable),
         tagged(where, "solver", document.get("solver", {})),
     )
+
+
+def doubts_of(run: Path) -> tuple[str, ...]:
+    """What speaks against a finished run's constraint, if it is one."""
+    path = run / "summary.json"
+    found = read_json(path).get("doubts", []) if path.is_file() else []
+    if not isinstance(found, list) or not all(isinstance(doubt, str) for doubt in found):
+        raise InvalidInput(f"{path}: doubts must be a list of texts")
+    # They may be a stranger's, and are printed: no control characters.
+    return tuple("".join(x if x.isprintable() else " " for x in doubt) for doubt in found)
 
 
 def read_constraint(spec: str, world: World, truth: str = "") -> tuple[Constraint, float]:

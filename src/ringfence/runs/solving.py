@@ -80,6 +80,7 @@ from ringfence.runs.problem import (
     FILE,
     Single,
     costliest,
+    doubts_of,
     find_task,
     read,
     require_fit,
@@ -128,6 +129,7 @@ def create(
         single.problem,
         start="" if start is None else arrays_hash(start),
         states="" if states is None else arrays_hash({"states": states}),
+        doubts=() if learned is None else doubts_of(learned.parent),
     )
     labels = None if evidence is None else evidence_json.read(evidence)
     if problem.unknown == "avoid" and known_cells(world, labels) is None:
@@ -359,6 +361,7 @@ class _Solve:
         episodes = self.count(problem, solution)
         outcome = self.outcome(solution, episodes)
         summary = {**self.about(), **outcome, "doubts": over_limit(outcome, p.delta), **more}
+        summary["doubts"] += [f"of the constraint, where it was learned: {d}" for d in p.doubts]
         self.store(solution, episodes)
         self.clock.write()
         kept = [name for name in KEPT if (self.out / name).is_file()]

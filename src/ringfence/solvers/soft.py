@@ -11,8 +11,8 @@ the plain maximum, with ties broken by the lowest action.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ringfence.errors import InfeasibleLimit, InvalidInput, SolverFailed
 from ringfence.objects import Array, Problem, Solution
 from ringfence.solvers.solver import Exact
-from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, occupancy, stored
+from ringfence.worlds.finite import FiniteMDP, FiniteTask, behaviour, met, occupancy
 
 #: Costs closer than this are equal: rounding in sums over an episode.
 COST_TOLERANCE = 1e-9
@@ -62,9 +62,9 @@ class SoftSolver:
         if not isinstance(task, FiniteTask):
             raise InvalidInput(f"task {task.name!r} is not finite: the soft solver can't solve it")
         cost = pair_costs(task, problem)
-        pi, lam = solve(task.mdp, cost, problem.delta, self.temperature)
-        rho = occupancy(task.mdp, pi)
-        return Solution(stored(pi, rho), lam, behaviour(task, rho), env_steps=0)
+        pi, lam = respond(task.mdp, cost, problem.delta, self.temperature)
+        done = met(task.mdp, pi)
+        return Solution(done.policy(), lam, behaviour(task, done.per_pair), env_steps=0)
 
 
 def pair_costs(task: FiniteTask, problem: Problem) -> Array:
@@ -74,6 +74,14 @@ def pair_costs(task: FiniteTask, problem: Problem) -> Array:
 
 
 def solve(mdp: FiniteMDP, c: Array, delta: float, temperature: float) -> tuple[Array, float]:
+    """The policy pi[t, s, a] (or pi[s, a]) and multiplier of `respond`."""
+    pi, lam = respond(mdp, c, delta, temperature)
+    return whole(pi), lam
+
+
+def respond(
+    mdp: FiniteMDP, c: Array, delta: float, temperature: float
+) -> tuple[Array | Plan, float]:
     """The policy and multiplier of the regularised problem for cost c[s, a] and limit delta."""
     if not np.isfinite(c).all() or not np.isfinite(delta):
         raise InvalidInput("cost and limit must be finite")
@@ -84,10 +92,9 @@ def solve(mdp: FiniteMDP, c: Array, delta: float, temperature: float) -> tuple[A
             f"no policy keeps the cost within {delta:.6g}: the least achievable is {least:.6g}"
         )
     if float((free_visits(mdp, temperature) * c).sum()) <= delta + COST_TOLERANCE:
-        return plan(mdp, mdp.reward, temperature)[0], 0.0
+        return best(mdp, temperature), 0.0
     if delta <= least + COST_TOLERANCE:
-        keeps_least = _best_actions(mdp, -c, to_go)
-        return plan(mdp, mdp.reward, temperature, keeps_least)[0], float("inf")
+        return best(mdp, temperature, _best_actions(mdp, -c, to_go)), float("inf")
     return _bisect(mdp, c, delta, temperature)
 
 
@@ -99,8 +106,7 @@ def free_visits(mdp: FiniteMDP, temperature: float) -> Array:
     """How often the policy that nothing limits meets each pair, [s, a]."""
     known = _FREE.setdefault(mdp, {})
     if temperature not in known:
-        rho = occupancy(mdp, plan(mdp, mdp.reward, temperature)[0])
-        known[temperature] = rho.sum(axis=0) if rho.ndim == 3 else rho
+        known[temperature] = met(mdp, best(mdp, temperature)).per_pair
     return known[temperature]
 
 
@@ -130,98 +136,184 @@ def _bisect(mdp: FiniteMDP, c: Array, delta: float, temperature: float) -> tuple
     return best, high
 
 
+#: Which actions a plan may use, [s, a]; one for each step, [t][s, a]; None: all.
+Mask = NDArray[np.bool_]
+Allowed = Mask | Sequence[Mask] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The (soft-)optimal policy of a finite horizon, by its values V[t, s], with V[T] = 0.
+
+    Its actions are worked out where they are asked for, `plan[t, states]`: of a map's T * S pairs
+    an episode meets a few, and to write down pi[t, s, a] takes longer than to plan.
+    """
+
+    mdp: FiniteMDP
+    temperature: float
+    allowed: Allowed
+    V: Array
+
+    def __getitem__(self, place: tuple[int, int | NDArray[np.intp]]) -> Array:
+        """pi[a] in a state at time t, pi[n, a] in several."""
+        t, states = place[0], np.atleast_1d(place[1])
+        mask = _at(self.allowed, t)
+        paid = _paid(self.mdp.reward[states], None if mask is None else mask[states])
+        Q = paid + self.mdp.expected(self.V[t + 1], states)
+        return _policy(Q, self.temperature).reshape(*np.shape(place[1]), -1)
+
+    @property
+    def whole(self) -> Array:
+        every = np.arange(self.mdp.num_states)
+        return np.stack([self[t, every] for t in range(len(self.V) - 1)])
+
+
+def whole(pi: Array | Plan) -> Array:
+    """pi[t, s, a] (or pi[s, a]), written down."""
+    return pi.whole if isinstance(pi, Plan) else pi
+
+
+def best(mdp: FiniteMDP, temperature: float, allowed: Allowed = None) -> Array | Plan:
+    """The policy of `plan` for the problem's own reward."""
+    if mdp.horizon is None:
+        return plan(mdp, mdp.reward, temperature, allowed)[0]
+    V = np.zeros((mdp.horizon + 1, mdp.num_states))
+    _sweep(mdp, mdp.reward, temperature, allowed, V)
+    return Plan(mdp, temperature, allowed, V)
+
+
 def plan(
-    mdp: FiniteMDP,
-    r: Array,
-    temperature: float,
-    allowed: NDArray[np.bool_] | None = None,
+    mdp: FiniteMDP, r: Array, temperature: float, allowed: Allowed = None
 ) -> tuple[Array, Array]:
     """Backward induction: the (soft-)optimal policy and value for reward r[s, a].
 
-    Finite horizon: pi[t, s, a], V[t, s]; discounted: pi[s, a], V[s]. `allowed` [s, a] (or
-    [t, s, a]) leaves only some actions; a state without any has the value -inf.
+    Finite horizon: pi[t, s, a], V[t, s]; discounted: pi[s, a], V[s]. `allowed` leaves only some
+    actions; a state without any has the value -inf.
     """
     if mdp.horizon is None:
         return _plan_discounted(mdp, r, temperature, allowed)
-    T, (S, A) = mdp.horizon, r.shape
-    pi, V = np.empty((T, S, A)), np.empty((T, S))
-    ahead = np.zeros(S)
-    for t in reversed(range(T)):
-        mask = allowed if allowed is None or allowed.ndim == 2 else allowed[t]
-        pi[t], V[t] = _backup(_q_values(mdp, r, ahead, mask), temperature)
-        ahead = V[t]
-    return pi, V
+    V = np.zeros((mdp.horizon + 1, mdp.num_states))
+    pi = np.empty((mdp.horizon, *r.shape))
+    _sweep(mdp, r, temperature, allowed, V, pi)
+    return pi, V[:-1]
 
 
-def values(mdp: FiniteMDP, r: Array) -> Array:
+def values(mdp: FiniteMDP, r: Array, allowed: Allowed = None) -> Array:
     """The optimal value of `plan` at temperature 0, without its policy: V[t, s] or V[s]."""
     if mdp.horizon is None:
-        return plan(mdp, r, 0.0)[1]
-    V = np.empty((mdp.horizon, mdp.num_states))
-    ahead = np.zeros(mdp.num_states)
-    for t in reversed(range(mdp.horizon)):
-        ahead = V[t] = _highest(_q_values(mdp, r, ahead, None))
-    return V
+        return plan(mdp, r, 0.0, allowed)[1]
+    V = np.zeros((mdp.horizon + 1, mdp.num_states))
+    _sweep(mdp, r, 0.0, allowed, V)
+    return V[:-1]
+
+
+def _sweep(
+    mdp: FiniteMDP,
+    r: Array,
+    temperature: float,
+    allowed: Allowed,
+    V: Array,
+    pi: Array | None = None,
+) -> None:
+    """Fill V[t, s] below V[T], and pi[t, s, a] where it is wanted, from the last step back."""
+    mask = _at(allowed, len(V) - 2)
+    paid = _paid(r, mask)
+    for t in reversed(range(len(V) - 1)):
+        if (now := _at(allowed, t)) is not mask:
+            mask, paid = now, _paid(r, now)
+        elif t + 2 < len(V) and np.array_equal(V[t + 1], V[t + 2]):
+            V[t] = V[t + 1]  # where a step changes nothing, those before it don't, either
+            if pi is not None:
+                pi[t] = pi[t + 1]
+            continue
+        Q = paid + mdp.expected(V[t + 1])
+        if pi is not None:
+            pi[t] = _policy(Q, temperature)
+        V[t] = _soft_maximum(Q, temperature)
+
+
+def _at(allowed: Allowed, t: int) -> Mask | None:
+    if allowed is None or (isinstance(allowed, np.ndarray) and allowed.ndim == 2):
+        return allowed
+    return allowed[t]
+
+
+def _paid(r: Array, mask: Mask | None) -> Array:
+    """r[a, s], with -inf where an action is not allowed."""
+    return np.ascontiguousarray((r if mask is None else np.where(mask, r, -np.inf)).T)
 
 
 def _plan_discounted(
-    mdp: FiniteMDP, r: Array, temperature: float, allowed: NDArray[np.bool_] | None
+    mdp: FiniteMDP, r: Array, temperature: float, allowed: Allowed
 ) -> tuple[Array, Array]:
     if mdp.discount == 1:
         raise InvalidInput("an endless problem needs a discount below 1 here; the LP can solve it")
-    V = np.zeros(mdp.num_states)
+    V, paid = np.zeros(mdp.num_states), _paid(r, _at(allowed, 0))
     for _ in range(DISCOUNTED_SWEEPS):
-        pi, new = _backup(_q_values(mdp, r, V, allowed), temperature)
+        Q = paid + mdp.discount * mdp.expected(V)
+        new = _soft_maximum(Q, temperature)
         settled = np.array_equal(np.isfinite(new), np.isfinite(V)) and np.allclose(
             new[np.isfinite(new)], V[np.isfinite(new)], rtol=0, atol=1e-13
         )
         V = new
         if settled:
-            return pi, V
+            return _policy(Q, temperature), V
     raise SolverFailed(f"value iteration did not settle in {DISCOUNTED_SWEEPS} sweeps")
 
 
-def _q_values(mdp: FiniteMDP, r: Array, ahead: Array, allowed: NDArray[np.bool_] | None) -> Array:
-    """Q[s, a] = r + discount * P V, with -inf where a step can lead to a state of value -inf."""
-    dead = np.isneginf(ahead)
-    Q = r + mdp.discount * (mdp.transition @ np.where(dead, 0.0, ahead)).reshape(r.shape)
-    if dead.any():
-        Q[(mdp.transition @ dead.astype(float)).reshape(r.shape) > 0] = -np.inf
-    if allowed is not None:
-        Q[~allowed] = -np.inf
-    return Q
+# Action values are Q[a, s] here: numpy is slow along rows as short as those of Q[s, a].
 
 
-def _backup(Q: Array, temperature: float) -> tuple[Array, Array]:
-    """pi[s, a] proportional to exp(Q / temperature), and the soft maximum V[s]."""
-    top = _highest(Q)
-    alive = np.isfinite(top)
-    gap = Q - np.where(alive, top, 0.0)[:, None]
+def _soft_maximum(Q: Array, temperature: float) -> Array:
+    """V[s] = temperature * log(sum_a exp(Q / temperature)); -inf where no action is left."""
+    top: Array = Q.max(axis=0)
     if temperature == 0:
-        pi = np.zeros_like(Q)
-        pi[np.arange(len(Q)), Q.argmax(axis=1)] = 1.0
-        return pi, top
-    weight = np.exp(gap / temperature)
-    total = weight.sum(axis=1)
+        return top
+    alive = np.isfinite(top)
+    _, total = _weights(Q, top, alive, temperature)
+    return np.where(alive, top + temperature * np.log(total), -np.inf)
+
+
+def _policy(Q: Array, temperature: float) -> Array:
+    """pi[s, a] proportional to exp(Q / temperature); at temperature 0 the first of the best."""
+    if temperature == 0:
+        pi = np.zeros(Q.shape[::-1])
+        pi[np.arange(len(pi)), Q.argmax(axis=0)] = 1.0
+        return pi
+    top = Q.max(axis=0)
+    alive = np.isfinite(top)
+    weight, total = _weights(Q, top, alive, temperature)
+    pi = (weight / total).T
+    pi[~alive] = 1 / len(Q)  # never reached: any distribution will do
+    return pi
+
+
+def _weights(Q: Array, top: Array, alive: Mask, temperature: float) -> tuple[Array, Array]:
+    """exp((Q - top) / temperature) [a, s] and its sum over actions [s], 1 where none is left."""
+    weight = Q - (top if alive.all() else np.where(alive, top, 0.0))
+    weight /= temperature
+    np.exp(weight, out=weight)
+    # From 8 numbers on numpy adds along rows in another order, which these sums have kept.
+    total = weight.sum(axis=0) if len(weight) < 8 else np.ascontiguousarray(weight.T).sum(axis=1)
     total[~alive] = 1.0
-    V = np.where(alive, top + temperature * np.log(total), -np.inf)
-    pi = weight / total[:, None]
-    pi[~alive] = 1 / Q.shape[1]  # never reached: any distribution will do
-    return pi, V
+    return weight, total
 
 
-def _highest(Q: Array) -> Array:
-    """Q.max(axis=1), action by action: numpy's own is slow where rows are as short as here."""
-    return reduce(np.maximum, Q.T)
-
-
-def _best_actions(mdp: FiniteMDP, r: Array, V: Array) -> NDArray[np.bool_]:
-    """The actions that lose nothing of the optimal value V, [t, s, a] or [s, a]."""
+def _best_actions(mdp: FiniteMDP, r: Array, V: Array) -> Mask | list[Mask]:
+    """The actions that lose nothing of the optimal value V, [t][s, a] or [s, a]."""
+    paid = _paid(r, None)
     if mdp.horizon is None:
-        return V[:, None] - COST_TOLERANCE <= _q_values(mdp, r, V, None)
-    ahead = np.vstack([V[1:], np.zeros(mdp.num_states)])
-    Q = np.stack([_q_values(mdp, r, later, None) for later in ahead])
-    return V[:, :, None] - COST_TOLERANCE <= Q
+        Q = paid + mdp.discount * mdp.expected(V)
+        return (V - COST_TOLERANCE <= Q).T
+    layers = np.vstack([V, np.zeros(mdp.num_states)])
+    changes = [*(layers[:-1] != layers[1:]).any(axis=1), True]
+    masks: list[Mask] = []
+    for t in reversed(range(mdp.horizon)):
+        if changes[t] or changes[t + 1]:
+            masks.append((layers[t] - COST_TOLERANCE <= paid + mdp.expected(layers[t + 1])).T)
+        else:
+            masks.append(masks[-1])
+    return masks[::-1]
 
 
 def _initial(V: Array) -> Array:

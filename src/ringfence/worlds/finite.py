@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,35 @@ class FiniteMDP:
         """P transposed, [S, S * A]: what forward passes multiply with."""
         return self.transition.T.tocsr()
 
+    @cached_property
+    def moves(self) -> NDArray[np.intp] | None:
+        """The state [a, s] that each action leads to, where every one leads to one for sure."""
+        P, S = self.transition, self.num_states
+        if not (np.diff(P.indptr) == 1).all() or not (P.data == 1).all():
+            return None
+        return np.ascontiguousarray(P.indices.reshape(S, -1).T.astype(np.intp))
+
+    def expected(self, V: Array, states: NDArray[np.intp] | None = None) -> Array:
+        """P V [a, s], or [a, n] of some states; -inf where a step may lead to a value of -inf."""
+        if self.moves is not None:
+            return V.take(self.moves if states is None else self.moves[:, states])
+        dead, shape = np.isneginf(V), self.reward.shape
+        ahead = (self.transition @ np.where(dead, 0.0, V)).reshape(shape)
+        if dead.any():
+            ahead[(self.transition @ dead.astype(float)).reshape(shape) > 0] = -np.inf
+        return ahead.T if states is None else ahead[states].T
+
+    def after(self, here: NDArray[np.intp], rho: Array) -> Array:
+        """The chance of each state [s] after visits rho[n, a] to the states `here` [n], which are
+        in order: sums over pairs are made in that of `transition_t`."""
+        if self.moves is not None:
+            to = self.moves.T[here]
+            found = np.bincount(to.ravel(), weights=rho.ravel(), minlength=self.num_states)
+            return np.asarray(found, dtype=np.float64)
+        pairs = np.zeros(self.reward.shape)
+        pairs[here] = rho
+        return np.asarray(self.transition_t @ pairs.ravel())
+
 
 def from_tensor(
     transition: Array, start: Array, reward: Array, horizon: int | None, discount: float = 1.0
@@ -133,6 +162,49 @@ def _discounted_occupancy(mdp: FiniteMDP, pi: Array) -> Array:
     return cast(Array, visits[:, None] * pi)
 
 
+class Policy(Protocol):
+    """pi[t, s, a] that tells pi[t, s] of a state, or of several: an array, or what works it out."""
+
+    def __getitem__(self, place: tuple[int, Any], /) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Met:
+    """What a policy meets.
+
+    pi, rho: its actions and visits [n, a] at the pairs (t, s) that an episode can come to, `at` [n]
+    as t * S + s in their order; without a horizon of all states [s, a], and `at` is None. per_pair:
+    visits [s, a], summed over time.
+    """
+
+    pi: Array
+    rho: Array
+    at: NDArray[np.intp] | None
+    per_pair: Array
+
+    def policy(self) -> dict[str, Array]:
+        """As `stored`."""
+        return {"pi": self.pi} if self.at is None else _kept(self.at, self.pi, self.rho)
+
+
+def met(mdp: FiniteMDP, pi: Policy) -> Met:
+    """`occupancy` where it isn't 0: on a large map episodes meet a small part of all pairs."""
+    if mdp.horizon is None:
+        whole = cast(Array, pi)
+        rho = occupancy(mdp, whole)
+        return Met(whole, rho, None, rho)
+    S, state, per_pair = mdp.num_states, mdp.start, np.zeros(mdp.reward.shape)
+    at, rows, visits = [], [], []
+    for t in range(mdp.horizon):
+        here = np.flatnonzero(state)
+        rows.append(np.asarray(pi[t, here]))
+        visits.append(state[here, None] * rows[-1])
+        at.append(t * S + here)
+        per_pair[here] += visits[-1]
+        state = mdp.after(here, visits[-1])
+    return Met(np.concatenate(rows), np.concatenate(visits), np.concatenate(at), per_pair)
+
+
 def behaviour(task: FiniteTask, rho: Array) -> Behaviour:
     """What an occupancy measure does, as the game sees it: visits to distinct features."""
     per_pair = rho.sum(axis=0) if rho.ndim == 3 else rho
@@ -158,12 +230,19 @@ def stored(pi: Array, rho: Array) -> dict[str, Array]:
     """
     if pi.ndim == 2:
         return {"pi": pi}
-    visits = rho.sum(axis=2).ravel()
+    return _kept(
+        np.arange(pi.shape[0] * pi.shape[1]), *(x.reshape(-1, pi.shape[2]) for x in (pi, rho))
+    )
+
+
+def _kept(at: NDArray[np.intp], pi: Array, rho: Array) -> dict[str, Array]:
+    """Of pairs `at` [n] with their actions and visits [n, a] those that are kept."""
+    visits = rho.sum(axis=1)
     rare = NOT_STORED
     while visits[visits <= rare].sum() > NOT_STORED:
         rare /= 10
-    met = np.flatnonzero(visits > rare)
-    return {"met": met.astype(np.int32), "pi": pi.reshape(-1, pi.shape[2])[met]}
+    kept = np.flatnonzero(visits > rare)
+    return {"met": at[kept].astype(np.int32), "pi": pi[kept]}
 
 
 def whole_policy(mdp: FiniteMDP, policy: Mapping[str, NDArray[Any]]) -> Array:
@@ -179,7 +258,7 @@ def whole_policy(mdp: FiniteMDP, policy: Mapping[str, NDArray[Any]]) -> Array:
 
 
 def rollout(
-    task: FiniteTask, pi: Array, start: int, rng: np.random.Generator, noise: float = 0.0
+    task: FiniteTask, pi: Policy, start: int, rng: np.random.Generator, noise: float = 0.0
 ) -> Trajectory:
     """One sampled episode of a finite-horizon policy pi[t, s, a] from state `start`.
 

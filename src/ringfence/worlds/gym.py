@@ -57,6 +57,19 @@ class FeatureConfig:
 
 
 @dataclass(frozen=True)
+class GymTaskConfig(TaskConfig):
+    """A task of the world: its own environment, arguments for its maker, reward.
+
+    name: in reports and demonstrations; kwargs: for the maker, over the world's; reward:
+    "module:function" of (observations, actions, next observations) -> [N] (empty: the
+    environment's own); wrapper: "module:function" of an environment, around which it puts a
+    gymnasium.Wrapper; env: in the place of the world's (empty: that).
+    """
+
+    env: str = ""
+
+
+@dataclass(frozen=True)
 class Config:
     """Any environment of Gymnasium's form with flat boxes.
 
@@ -64,8 +77,8 @@ class Config:
     episode (None: as registered); features: what the constraint may look at; feature_function:
     "module:function" of (observations, actions, next observations) -> [N, d], in the place of the
     features' sources; full_state: the observation's numbers are features, too; tasks: that differ
-    in their rewards (empty: one, as the environment is); truth: an inequality, where it is known;
-    reports compare with it, nothing learns from it.
+    in their rewards, goals or starts (empty: one, as the environment is); truth: an inequality,
+    where it is known; reports compare with it, nothing learns from it.
     """
 
     env: str
@@ -75,7 +88,7 @@ class Config:
     features: tuple[FeatureConfig, ...] = ()
     feature_function: str = ""
     full_state: bool = False
-    tasks: tuple[TaskConfig, ...] = ()
+    tasks: tuple[GymTaskConfig, ...] = ()
     truth: str = ""
 
 
@@ -84,13 +97,13 @@ def make(config: Config) -> ContinuousWorld:
     simulator = ("mujoco",) if find_spec("mujoco") is not None else ()
     return ContinuousWorld(
         config.env,
-        tuple(make_task(config, t) for t in config.tasks or (TaskConfig(config.env),)),
+        tuple(make_task(config, t) for t in config.tasks or (GymTaskConfig(config.env),)),
         ("jax", "jaxlib", "optax", "gymnasium", *simulator),
-        lambda spec: make_task(config, TaskConfig(**{"name": config.env, **spec})),
+        lambda spec: make_task(config, GymTaskConfig(**{"name": config.env, **spec})),
     )
 
 
-def make_task(config: Config, task: TaskConfig) -> GymTask:
+def make_task(config: Config, task: GymTaskConfig) -> GymTask:
     if not (config.features or config.full_state):
         raise InvalidInput(
             "[world] features: declare at least one (--feature NAME:UNIT for a key of info, "
@@ -100,7 +113,7 @@ def make_task(config: Config, task: TaskConfig) -> GymTask:
         raise InvalidInput("[world] full_state and feature_function don't go together")
     function = function_named(config.feature_function)
     made = GymTask(
-        config.env,
+        task.env or config.env,
         tuple(Feature(f.name, f.unit) for f in config.features) or (Feature("obs_0", "1"),),
         function,
         config.steps,

@@ -30,8 +30,7 @@ def covered(evidence: Evidence, task: FiniteTask, start: int) -> bool:
         )
     best = (task.mdp.reward == task.mdp.reward.max()).astype(np.float64)
     inside = np.repeat(evidence.allowed[:, None], task.mdp.num_actions, axis=1)
-    _, V = soft.plan(task.mdp, best, 0.0, inside)
-    return bool(V[0, start] > 0)
+    return bool(soft.values(task.mdp, best, inside)[0, start] > 0)
 
 
 @dataclass(frozen=True)

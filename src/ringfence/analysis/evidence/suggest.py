@@ -144,5 +144,5 @@ def on_optimal_ways(mdp: FiniteMDP, free: Mask, starts: Index) -> Array:
         entered += onward @ at - onward.diagonal()[:, None] * at
         at = onward @ at
     goal = (mdp.reward == mdp.reward.max()).astype(np.float64)
-    reached = soft.plan(mdp, goal, 0.0, inside)[1][0, starts] > 0
+    reached = soft.values(mdp, goal, inside)[0, starts] > 0
     return np.where(reached[:, None], np.minimum(entered.T, 1.0), 0.0)

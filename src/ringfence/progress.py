@@ -3,7 +3,7 @@ plain lines otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from textwrap import shorten
 from typing import Any
@@ -40,10 +40,37 @@ class LiveLine:
         self.status.update("\n".join([text, *below[:room], *more]))
 
 
+OnEvent = Callable[[dict[str, Any]], None]
+
+
 @contextmanager
-def run_progress(what: str = "game") -> Iterator[Progress]:
+def shown(progress: bool | None, on_event: OnEvent | None, what: str = "game") -> Iterator[OnEvent]:
+    """What a call from Python tells of its events: on stderr, so that a script's output is its own.
+
+    progress: None tells it where somebody looks, on a terminal or in a notebook, and where nobody
+    else is told (on_event).
+    """
+    # In a notebook plain lines: rich's own way writes HTML, a block for each.
+    console = Console(highlight=False, soft_wrap=True, stderr=True, force_jupyter=False)
+    if progress is None:
+        progress = on_event is None and (console.is_terminal or Console().is_jupyter)
+    if not progress:
+        yield on_event or (lambda event: None)
+        return
+    with run_progress(what, console) as line:
+
+        def tell(event: dict[str, Any]) -> None:
+            if on_event is not None:
+                on_event(event)
+            line(event)
+
+        yield tell
+
+
+@contextmanager
+def run_progress(what: str = "game", console: Console | None = None) -> Iterator[Progress]:
     """For any run: called with its events. what: of a single solve, what is solved."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = console or Console(highlight=False, soft_wrap=True)
     status = console.status("setting up")
     with status if console.is_terminal else nullcontext():
         yield Progress(LiveLine(console, status), what)

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from ringfence.cli.progress import LiveLine, Progress, iteration_line, run_progress, update_line
+import ringfence
+from ringfence.progress import (
+    LiveLine,
+    Progress,
+    iteration_line,
+    run_progress,
+    shown,
+    update_line,
+)
 
 START = {"event": "start", "tasks": 1, "iterations": 3, "steps": 60_000, "each": 20_000}
 
@@ -206,3 +214,37 @@ def test_long_analyses_are_told_where_there_is_no_terminal(
         report({"event": "analysis", "name": "budget_curve"})
         report({"event": "analysis", "name": "evidence", "of": "3600 cells"})
     assert capsys.readouterr().out.splitlines() == ["evidence: 3600 cells"]
+
+
+# From Python -------------------------------------------------------------------------------------
+
+
+def test_a_call_from_python_tells_nobody_where_nobody_looks_unless_it_is_asked_to(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    world = ringfence.read_map("S#0\n...\n")
+    ringfence.learn(world)
+    assert capsys.readouterr() == ("", "")
+    seen: list[str] = []
+    ringfence.learn(world, progress=True, on_event=lambda event: seen.append(event["event"]))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("1 task, at most 5 iterations\niteration 1/5")
+    assert seen[0] == "start"
+
+
+@pytest.mark.parametrize("place", ["Console.is_terminal", "_is_jupyter"])
+def test_it_is_told_on_a_terminal_and_in_a_notebook_unless_somebody_else_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    monkeypatch.setattr(f"rich.console.{place}", True if "." in place else lambda: True)
+
+    def told(progress: bool | None, on_event: Any = None) -> bool:
+        with shown(progress, on_event) as tell:
+            tell(START)
+        return "at most 3 iterations" in "".join(capsys.readouterr())
+
+    assert told(None)
+    assert not told(False)
+    assert not told(None, lambda event: None)
+    assert told(True, lambda event: None)
