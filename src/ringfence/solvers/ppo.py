@@ -254,8 +254,8 @@ def learn(
     limits, rates, signals = learner.limits.measure(chunk, costs, every, task.horizon)
     if config.fixed_lam is None:
         begin = Begin(is_fresh(problem), config.short)
-        progress = (done, config.updates, begin, config.margin)
-        limits = limits.control(rates, every, task.horizon, *progress)
+        when = (done, config.updates, begin, config.margin)
+        limits = limits.control(rates, every, task.horizon, *when)
     lam = limits.lam
     if not np.isfinite(lam).all():
         raise SolverFailed(
