@@ -44,7 +44,7 @@ from toy_tasks import MORTAL, ROAD, TWO, limited
 
 SPEED = parse_inequality("speed <= 0.3", ROAD.features)
 UPDATES = 200
-FRESH, GIVEN = Begin(fresh=True, short=False), Begin(fresh=False, short=False)
+FRESH, GIVEN = Begin(True, 0.3, 1.0), Begin(False, 0.3, 1.0)
 
 
 def test_each_part_of_several_limits_is_a_channel_with_its_own_limit():
@@ -157,7 +157,7 @@ def test_a_count_of_steps_tells_how_far_out_they_are_and_other_costs_do_already(
 def test_a_fresh_trainings_target_comes_down_to_the_limit_less_its_margin():
     five = Channel(SPEED, 5.0)
     course = [target(five, 1.0, p, FRESH, 0.2) for p in np.linspace(0, 1, 11)]
-    short = [target(five, 1.0, p, Begin(True, True), 0.2) for p in np.linspace(0, 1, 11)]
+    short = [target(five, 1.0, p, Begin(True, 0.1, 1.0), 0.2) for p in np.linspace(0, 1, 11)]
     assert all(a <= b for a, b in zip(short, course, strict=True))
     assert sum(short) < sum(course)
     assert course[0] > 5.0

@@ -283,8 +283,8 @@ def test_a_rollout_is_smaller_in_a_short_training():
     assert PPOConfig(env_steps=100_000).rollout < PPOConfig(env_steps=3_000_000).rollout
     assert PPOConfig(steps=7, minibatches=7).rollout == 7 * PPOConfig().copies
     short, long = PPOConfig(env_steps=100_000), PPOConfig(env_steps=3_000_000)
-    assert short.rollout_passes > long.rollout_passes
-    assert PPOConfig(passes=3).rollout_passes == 3
+    assert short.pace.passes > long.pace.passes
+    assert PPOConfig(passes=3).pace.passes == 3
 
 
 def test_a_multiplier_that_is_given_stays():

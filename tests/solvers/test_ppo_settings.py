@@ -8,20 +8,18 @@ import pytest
 from ringfence.errors import InvalidInput
 from ringfence.solvers.ppo_settings import (
     LAST_NOISE,
-    LEAST_NOISE,
-    NOISY_FROM,
-    NOISY_UNTIL,
-    QUIET_FOR,
+    LONG,
+    SHORT,
+    Pace,
     PPOConfig,
-    noise_bounds,
 )
 
 
 def test_a_short_training_makes_smaller_rollouts_and_learns_more_from_each() -> None:
     short, long = PPOConfig(env_steps=100_000), PPOConfig(env_steps=3_000_000)
     assert short.rollout < long.rollout
-    assert short.rollout_passes > long.rollout_passes
-    assert PPOConfig(passes=3).rollout_passes == 3
+    assert short.pace.passes > long.pace.passes
+    assert PPOConfig(passes=3).pace.passes == 3
     assert PPOConfig(steps=7, minibatches=7).rollout == 7 * PPOConfig().copies
 
 
@@ -47,17 +45,19 @@ def test_a_setting_out_of_its_range_is_refused(settings: dict, said: str) -> Non
         PPOConfig(**settings)
 
 
-def test_noise_stays_until_limits_are_kept_and_then_falls() -> None:
-    first, least = -1.0, np.log(LEAST_NOISE)
-    assert noise_bounds(NOISY_FROM, 0.0, first) == pytest.approx((least, first))
-    shares = (0.0, 0.1, 0.3, QUIET_FOR)
-    low, high = zip(*(noise_bounds(NOISY_FROM, calm, first) for calm in shares), strict=True)
+@pytest.mark.parametrize("pace", [LONG, SHORT])
+def test_noise_stays_until_limits_are_kept_and_then_falls(pace: Pace) -> None:
+    first, loud = -1.0, pace.least_falls[0]
+    assert pace.noise_bounds(loud, 0.0, first) == pytest.approx((np.log(pace.least_noise), first))
+    shares = (0.0, 0.1, 0.3, pace.quiet_for)
+    low, high = zip(*(pace.noise_bounds(loud, calm, first) for calm in shares), strict=True)
     assert list(low) == sorted(low, reverse=True)
     assert list(high) == sorted(high, reverse=True)
-    assert noise_bounds(1.0, QUIET_FOR, first)[1] == pytest.approx(np.log(LAST_NOISE))
+    assert high[-1] == pytest.approx(np.log(LAST_NOISE))
 
 
-def test_noise_may_fall_at_the_end_where_limits_are_never_kept() -> None:
-    least, most = noise_bounds(NOISY_UNTIL, 0.0, -1.0)
-    assert least == pytest.approx(np.log(0.01 * LEAST_NOISE))
+@pytest.mark.parametrize("pace", [LONG, SHORT])
+def test_noise_may_fall_at_the_end_where_limits_are_never_kept(pace: Pace) -> None:
+    least, most = pace.noise_bounds(pace.least_falls[1], 0.0, -1.0)
+    assert least == pytest.approx(np.log(0.01 * pace.least_noise))
     assert most == -1.0

@@ -125,7 +125,7 @@ def bench_sb3(
         envs,
         n_steps=ppo.rollout // SB3_ENVIRONMENTS,
         batch_size=ppo.rollout // ppo.minibatches,
-        n_epochs=ppo.rollout_passes,
+        n_epochs=ppo.pace.passes,
         policy_kwargs={"net_arch": list(ppo.hidden)},
         device="cpu",
         seed=0,

@@ -25,9 +25,6 @@ LEAST, MOST = 0.25, 5.0
 #: Hopper that should slow down is pushed until it falls: 563 instead of 1663 reward after 1.07 of 3
 #: million steps.)
 GAIN_P, GAIN_I = 0.2, 12.0
-#: So many times that factor's logarithm counts, up to 1, of a limit above 0: a cost just above its
-#: target may not stay.
-STEEP = 2.0
 #: So many updates ahead the cost's trend is looked at: waves of a cost that comes late.
 LEAD = 20.0
 #: How fast running means follow a rollout: of the cost, of its trend, of an episode's length.
@@ -164,23 +161,26 @@ def felt(cost: Array, raw: Array, move: float) -> Array:
 # The multiplier ----------------------------------------------------------------------------------
 
 #: A fresh training's target comes down from so many limits over its first share of updates: who
-#: can't walk yet need not walk slowly. In a short training it comes down sooner. (A point among
-#: obstacles, 300,000 steps, limit 0.84: it cost 1.48 after 0.3, 0.65 after 0.1.) To a limit of 0 it
+#: can't walk yet need not walk slowly. (A point among obstacles, 300,000 steps, limit 0.84: it cost
+#: 1.48 after 0.3 of a training, 0.65 after 0.1.) To a limit of 0 it
 #: comes down evenly, from any chance, and is answered where costs begin to come: with a multiplier
 #: from the start on the point stands still before its first obstacle for good (-38 and -48 reward
 #: instead of -23 and -27), with one that waits it learns ways through obstacles for good (9 and 40%
 #: of episodes violate instead of 2 and 5%).
-LOOSE, ANNEAL, SHORT_ANNEAL, ANNEAL_TO_0 = 50.0, 0.3, 0.1, 0.3
+LOOSE, ANNEAL_TO_0 = 50.0, 0.3
 #: After this share of a training the margin grows to twice what it was: where costs vary much from
 #: episode to episode, a policy just within its limit can't be shown to be.
 SAFER_FROM = 0.8
 
 
 class Begin(NamedTuple):
-    """fresh: does a training begin from nothing; short: has it few steps?"""
+    """fresh: does a training begin from nothing; anneal: the share of it in which the target comes
+    down; steep: so many times counts the logarithm of the cost in targets, up to 1, of a limit
+    above 0."""
 
     fresh: bool
-    short: bool
+    anneal: float
+    steep: float
 
 
 def target(channel: Channel, share: float, progress: float, begin: Begin, margin: float) -> float:
@@ -189,7 +189,7 @@ def target(channel: Channel, share: float, progress: float, begin: Begin, margin
     share: of the limit that such an episode has (`budget_share`); progress: the share of the
     training that is done.
     """
-    over = ANNEAL_TO_0 if channel.zero else SHORT_ANNEAL if begin.short else ANNEAL
+    over = ANNEAL_TO_0 if channel.zero else begin.anneal
     ahead = max(0.0, 1.0 - progress / over) if begin.fresh else 0.0
     if channel.zero:
         return max(AIMED_CHANCE, ahead)
@@ -209,14 +209,14 @@ class Multiplier:
 
 
 def next_multiplier(
-    m: Multiplier, J: float, target: float, updates: int, patient: bool
+    m: Multiplier, J: float, target: float, updates: int, patient: bool, steep: float = 1.0
 ) -> Multiplier:
     """One step on an episode's cost J, or its chance, towards the target: a PI controller of log
     lam on log(J / target), which looks LEAD updates ahead.
 
     updates: of the whole training; patient: where cost weighs more than reward already, more of it
     comes by steps of one size, not by factors. A policy that is slow to answer to a limit on its
-    mean cost must not be pushed until it stands still.
+    mean cost must not be pushed until it stands still. steep: how fast log(J / target) counts as 1.
     """
     last = J if m.cost is None else m.cost
     cost = last + COST_SHARE * (J - last)
@@ -225,7 +225,6 @@ def next_multiplier(
         return float(np.log(max(value / target, FAR_BELOW))) if target > 0 else 0.0
 
     trend = m.trend + TREND_SHARE * (excess(cost) - excess(last) - m.trend)
-    steep = STEEP if patient else 1.0
     # Episodes that hardly ever cost anything have no trend that a rollout shows.
     ahead = LEAD * trend if target > AIMED_CHANCE or patient else 0.0
     e = float(np.clip(np.clip(steep * excess(cost), -1.0, 1.0) + ahead, -1.0, 1.0))
@@ -312,6 +311,7 @@ class Limits:
                 target(channel, share, done / updates, begin, margin),
                 updates,
                 patient=not channel.zero,
+                steep=1.0 if channel.zero else begin.steep,
             )
             for channel, m, cost, first in pairs
         ]

@@ -249,11 +249,12 @@ def learn(
 ) -> tuple[Learner, Record]:
     """One update: `acted` is the policy that gathered the chunk."""
     task, done, every = cast(ContinuousTask, problem.task), learner.updates, channels(problem)
+    pace = config.pace
     costs = step_costs(chunk, every)
     check_finite(chunk, costs, done * config.rollout)
     limits, rates, signals = learner.limits.measure(chunk, costs, every, task.horizon)
     if config.fixed_lam is None:
-        begin = Begin(is_fresh(problem), config.short)
+        begin = Begin(is_fresh(problem), pace.anneal, pace.steep)
         when = (done, config.updates, begin, config.margin)
         limits = limits.control(rates, every, task.horizon, *when)
     lam = limits.lam
@@ -264,16 +265,16 @@ def learn(
     share = np.float32(max(1 / (done + 1), settings.UNITS_SHARE))
     rows, critic, units, worth = estimates(
         learner.params["critic"], learner.units, share,
-        prepare(chunk, signals, acted, task.horizon), lam, config.discount, config.gae,
+        prepare(chunk, signals, acted, task.horizon), lam, config.discount, pace.gae,
     )  # fmt: skip
     both = improve(learner, learner.params | {"critic": critic}, rows, problem, config)
     params = {k: d.params for k, d in both.items()}
     kl = float(moved(params["actor"], rows["actor"], learner.choices))
     fresh, progress = is_fresh(problem), done / config.updates
     quiet = config.fixed_lam is not None or limits.near(every)
-    calm = learner.calm + (quiet and progress >= settings.QUIET_FROM)
+    calm = learner.calm + (quiet and progress >= pace.most_falls)
     if fresh and not learner.choices:
-        bounds = settings.noise_bounds(progress, calm / config.updates, config.initial_log_std)
+        bounds = pace.noise_bounds(progress, calm / config.updates, config.initial_log_std)
         log_std = np.clip(params["actor"]["log_std"], *bounds)
         params = params | {"actor": params["actor"] | {"log_std": log_std}}
     statistics = learner.statistics.add(chunk.inputs)
@@ -321,8 +322,8 @@ def improve(
     """The actor's and the critic's steps on minibatches of the rollout."""
     done, old, given = learner.updates, learner.opt_state, problem.start or {}
     rng = np.random.default_rng([*problem.seed, MINIBATCHES, done])
-    order = np.concatenate([rng.permutation(config.rollout) for _ in range(config.rollout_passes)])
-    order = order.reshape(config.rollout_passes * config.minibatches, -1).astype(np.int32)
+    order = np.concatenate([rng.permutation(config.rollout) for _ in range(config.pace.passes)])
+    order = order.reshape(config.pace.passes * config.minibatches, -1).astype(np.int32)
     rate = config.learning_rate * (1 - done / config.updates)
     losses: dict[str, tuple[Any, ...]] = {
         "actor": (actor_loss, (config.clip, config.entropy_weight, learner.choices)),
