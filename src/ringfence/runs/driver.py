@@ -108,6 +108,7 @@ def assemble(config: Config, demos: Demonstrations, world: World | None = None) 
         None if cells is None or cells.path is not None else cells.shape,
         None if points is None else points[0],
         np.concatenate([pi.features for pi in shown.train]),
+        game.raw_in == "range",
     )
     ground = Ground(
         family, episode_length(shown), shown.train, game.method == "mt-icl", game.iterations,

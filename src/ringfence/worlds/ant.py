@@ -95,6 +95,7 @@ def make(config: Config) -> ContinuousWorld:
         tasks,
         ("jax", "jaxlib", "optax", "mujoco"),
         lambda spec: _task(config, TaskConfig(**{"name": "new", **spec})),
+        raw_in="features",  # the paper's
     )
 
 
