@@ -79,7 +79,8 @@ class Game:
     its limit may stop early (0: never); raw_in: what an inequality's or a region's raw value is
     measured in: the features' own units, or the demonstrated range of what is not learned in it
     ("range"), so that units don't matter; there cells whose size nobody gave are not of round sizes
-    either.
+    either; policies: one for each task, or "one" for all of them, where a task's goal stands in the
+    observation.
     """
 
     method: Literal["mt-icl", "icl"] = "mt-icl"
@@ -93,6 +94,7 @@ class Game:
     anneal: float = 0.0
     stop_share: float = 0.0
     raw_in: Literal["features", "range"] = "features"
+    policies: Literal["each", "one"] = "each"
 
     def __post_init__(self) -> None:
         require("game", "iterations", self.iterations >= 1, self.iterations, "at least 1")
