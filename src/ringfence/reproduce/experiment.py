@@ -73,7 +73,8 @@ def one_of(names: Mapping[str, Any]) -> Callable[[str], str]:
 @dataclass(frozen=True)
 class Making:
     """Of demonstrations: by a training ("experiment/variant"), or those at a path of the file;
-    env_steps: of the training of each task's demonstrator, where a variant has its own."""
+    env_steps, margin: of the training of each task's demonstrator, where a variant has its own (the
+    less margin, the more of the budget is used)."""
 
     expert: str = ""
     path: str = ""
@@ -81,6 +82,7 @@ class Making:
     paths: int = 0
     heldout: int = 0
     env_steps: int = 0
+    margin: float = 0.0
     keep_saturated: float = 0.0
 
 
