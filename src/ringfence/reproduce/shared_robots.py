@@ -56,8 +56,8 @@ def making(study: Study, variant: Variant, seed: int) -> tuple[Any, Settings, An
     settings = replace(config.world, truth=training["constraint"])
     experts = {"paths": table["paths"], "heldout": table["heldout"], "seed": seed}
     experts["delta"] = float(training["delta"])
-    own = {name: table[name] for name in ("env_steps", "margin") if name in table}
-    learner: Settings = {"kind": LEARNER, **own}
+    learner: Settings = {"kind": LEARNER}
+    learner |= {name: table[name] for name in ("env_steps", "margin") if name in table}
     return settings, experts, tagged(variant.name, "solver", learner)
 
 
