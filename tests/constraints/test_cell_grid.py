@@ -11,6 +11,7 @@ import own_cart
 import ringfence
 from ringfence.constraints.cell_grid import CellConstraint, Grid, around, read_axes
 from ringfence.constraints.family import make_family
+from ringfence.constraints.linear import figure
 from ringfence.errors import InvalidInput
 from ringfence.objects import Behaviour, Feature
 from ringfence.players.ftrl import ftrl
@@ -41,6 +42,16 @@ def test_a_size_that_nobody_gave_is_a_round_share_of_the_range() -> None:
     grid = around(SHOWN, [0, 2], [None, None])
     assert grid.size == pytest.approx([0.2, 0.5])  # of 2 and 4 m, in 2 * 500^(1/4) = 9.5 cells
     assert around(1000 * SHOWN, [0, 2], [None, None]).shape == grid.shape
+
+
+def test_a_size_that_is_not_rounded_is_the_same_share_in_any_unit() -> None:
+    grid = around(SHOWN, [0, 2], [None, None], rounded=False)
+    ranges = np.ptp(SHOWN[:, [0, 2]], axis=0)
+    assert grid.size == pytest.approx(ranges / 9)  # of 2 * 500^(1/4) = 9.5 cells, a whole number
+    for unit in (3.6, 1000):
+        other = around(unit * SHOWN, [0, 2], [None, None], rounded=False)
+        assert other.shape == grid.shape
+        assert other.low == pytest.approx(unit * grid.low)
 
 
 def test_what_lies_beyond_belongs_to_the_outermost_cell() -> None:
@@ -123,5 +134,5 @@ def test_a_continuous_world_has_a_table_by_default(tmp_path: Path) -> None:
     c = ringfence.load(tmp_path / "run")
     assert isinstance(c.constraint, CellConstraint)
     assert not c(logs["info/speed"][: 4 * own_cart.STEPS, None]).any()  # 2 of 6 are held out
-    assert "speed by 0.05 m/s" in c.describe()
+    assert f"speed by {figure(c.constraint.grid.size[0])} m/s" in c.describe()
     assert "<svg" in learned.report(tmp_path / "page.html").read_text()

@@ -8,7 +8,7 @@ import pytest
 
 from ringfence.errors import InvalidInput
 from ringfence.reproduce import experiment
-from ringfence.reproduce.experiment import CONFIG, chosen, differences, read
+from ringfence.reproduce.experiment import CONFIG, chosen, differences, parse, read
 from ringfence.reproduce.flight_games import Settings
 from ringfence.reproduce.flight_study import Plan
 from ringfence.runs.config import build, configure, tagged
@@ -185,3 +185,24 @@ def test_the_cheetahs_example_is_the_game_of_its_experiment_and_knows_no_limit()
     game = read("cheetah").variants["gym"]
     tables = {t: game.get(t) for t in CONFIG if t in game.settings}
     assert configure(tables) == configure(example)
+
+
+def test_a_variant_of_a_kind_of_its_own_takes_nothing_from_the_base() -> None:
+    text = b"""
+about = "two kinds"
+kind = "game"
+[base]
+world = { kind = "gym", env = "Mine-v0" }
+[variants.plain]
+[variants.other]
+kind = "training"
+world.kind = "ant"
+[variants.alike]
+like = "other"
+solver.env_steps = 5
+"""
+    variants = parse("a file", "kinds", text, Path()).variants
+    assert [v.kind for v in variants.values()] == ["game", "training", "training"]
+    assert variants["plain"].get("world")["env"] == "Mine-v0"
+    assert variants["other"].get("world") == {"kind": "ant"}
+    assert variants["alike"].settings == {"world": {"kind": "ant"}, "solver": {"env_steps": 5}}

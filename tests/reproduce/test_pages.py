@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from small_study import study_of
 
-from ringfence.reproduce.experiment import Shown
+from ringfence.reproduce.experiment import Shown, Variant
 from ringfence.reproduce.pages import fitting, write_page
 from ringfence.reproduce.rows import Found
 from ringfence.reproduce.study import Study
@@ -39,3 +40,16 @@ def test_rows_fit_a_value_or_one_of_several() -> None:
     assert fitting(ROWS, {"hidden": "a"}) == ROWS[:1]
     assert fitting(ROWS, {"K": [1, 2], "hidden": ["b", "c"]}) == ROWS[1:]
     assert fitting(ROWS, {}) == ROWS
+
+
+def test_a_table_of_a_kind_is_about_the_variants_of_that_kind(tmp_path: Path) -> None:
+    study: Study = study_of(tmp_path, {})
+    both = tuple(Variant(name, {}, 1, kind=name) for name in ("game", "training"))
+    shown = (Shown("iterates", columns=(("name", "name"),), kind="training"),)
+
+    def rows_of(name: str) -> object:
+        return lambda study: Found([{"name": v.name} for v in study.variants])
+
+    write_page(replace(study, variants=both), shown, tmp_path, ["Title"], rows_of)  # type: ignore[arg-type]
+    rows = json.loads((tmp_path / "table.json").read_text())
+    assert rows == [{"table": "iterates", "name": "training"}]

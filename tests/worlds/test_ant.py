@@ -140,3 +140,47 @@ def test_the_whole_state_may_be_features() -> None:
 def test_nothing_else_can_differ(task: TaskConfig) -> None:
     with pytest.raises(InvalidInput, match="differ in kwargs"):
         make(Config(tasks=(task,)))
+
+
+def test_an_ant_is_paid_for_coming_near_its_goal_and_sees_the_way_left():
+    goal = np.array([3.0, 4.0])
+    task = AntTask(goal=(3.0, 4.0))
+    sim, plain = AntSimulator(task, 2), AntSimulator(AntTask(), 2)
+    for each in (sim, plain):
+        each.reset(np.arange(2), [np.random.default_rng([7, i]) for i in range(2)])
+    actions = np.random.default_rng(0).uniform(-1, 1, (40, 2, 8))
+    for a in actions:
+        before = sim.save()["xy"]
+        step, other = sim.step(a), plain.step(a)
+    assert step.observations.shape == (2, task.observation_dim)
+    assert np.array_equal(step.observations[:, :27], other.observations)
+    np.testing.assert_allclose(step.observations[:, 27:], goal - step.features[:, :2])
+    xy = sim.save()["xy"]
+    away = np.linalg.norm(goal - xy, axis=1)
+    forward = (xy - before)[:, 0] / 0.05
+    towards = ((xy - before) * (goal - xy)).sum(axis=1) / 0.05 / away
+    np.testing.assert_allclose(step.rewards - other.rewards, towards + 5 - away - forward)
+
+
+def test_a_walk_to_a_goal_gives_the_states_it_reached():
+    task = AntTask(goal=(3.0, 4.0))
+    sim = task.simulator(1)
+    seen = [sim.reset(np.arange(1), [np.random.default_rng(0)])[0]]
+    step = sim.step(np.zeros((1, 8)))
+    t = Trajectory(
+        np.array([*seen, step.observations[0]]),
+        np.zeros((1, 8)),
+        step.rewards,
+        step.features,
+        False,
+    )
+    assert task.states_of(t).shape == (1, 29)
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [{"goal": [1, 2, 3]}, {"goal": [1.0, 2.0], "direction": [1.0, 0.0]}, {"goal": [0.0, 0.0]}],
+)
+def test_a_goal_is_a_place_and_not_also_a_direction(kwargs):
+    with pytest.raises(InvalidInput):
+        make(Config(tasks=(TaskConfig("a", kwargs),)))

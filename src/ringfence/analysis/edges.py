@@ -34,11 +34,12 @@ def edges(template: Template, trajectories: Sequence[Trajectory], budget: float)
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Episodes side by side: raw = fixed + psi theta, each [n, T]; what lies behind an episode's
-    end costs nothing under any parameter."""
+    """Episodes side by side: raw = (fixed + psi theta) / scale, each [n, T]; what lies behind an
+    episode's end costs nothing under any parameter."""
 
     fixed: Array
     psi: Array
+    scale: float
 
     @classmethod
     def of(cls, template: Template, trajectories: Sequence[Trajectory]) -> Steps:
@@ -47,11 +48,12 @@ class Steps:
         for n, t in enumerate(trajectories):
             fixed[n, : len(t)] = template.fixed(t.features)
             psi[n, : len(t)] = template.psi(t.features)[:, 0]
-        return cls(fixed, psi)
+        return cls(fixed, psi, template.scale)
 
     def cost(self, theta: Array | float) -> Array:
         """Of each episode under its own parameter [n, 1], or under one for all: [n]."""
-        return np.asarray(np.log1p(np.maximum(self.fixed + self.psi * theta, 0)).sum(axis=1))
+        raw = (self.fixed + self.psi * theta) / self.scale
+        return np.asarray(np.log1p(np.maximum(raw, 0)).sum(axis=1))
 
 
 def _bisected(

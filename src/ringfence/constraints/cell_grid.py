@@ -72,20 +72,22 @@ class Grid:
         return table
 
 
-def around(points: Array, columns: Sequence[int], sizes: Sequence[float | None]) -> Grid:
+def around(
+    points: Array, columns: Sequence[int], sizes: Sequence[float | None], rounded: bool = True
+) -> Grid:
     """Cells around demonstrated features [n, d]: their range, and as much again on each side.
 
     Edges lie at whole multiples of the size. Where nobody gave one, the range has 2 n^(1 / (2 + k))
     cells, as histograms do: smaller cells have gaps between the demonstrators' steps, in which
-    learners look guilty.
+    learners look guilty. rounded: to sizes that people would choose, which differ from unit to
+    unit.
     """
     own = points[:, list(columns)]
     low, high = own.min(axis=0), own.max(axis=0)
     span = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
     count = np.clip(2 * len(own) ** (1 / (2 + len(columns))), FEWEST, MOST)
-    size = np.array(
-        [given or _round(wide / count) for given, wide in zip(sizes, span, strict=True)], np.float64
-    )
+    suggested = [_round(wide / count) if rounded else wide / round(count) for wide in span]
+    size = np.array([given or own for given, own in zip(sizes, suggested, strict=True)], np.float64)
     first, last = np.floor((low - span) / size), np.ceil((high + span) / size)
     shape = tuple(int(n) for n in last - first)
     return Grid(tuple(columns), first * size, size, shape)

@@ -19,6 +19,7 @@ import numpy as np
 from ringfence.constraints.cell_grid import MOST_FEATURES, around, read_axes
 from ringfence.constraints.classes import ConstraintClass, LinearClass, TableClass, with_constant
 from ringfence.constraints.template import Template, linear_template
+from ringfence.constraints.units import in_demonstrated_ranges
 from ringfence.constraints.written import Form, parse_class
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Constraint, Feature
@@ -78,11 +79,14 @@ def make_family(
     shape: tuple[int, ...] | None,
     points: Array | None,
     shown: Array | None = None,
+    ranged: bool = False,
 ) -> Family:
     """The class of that text.
 
     shape: of the table, where features are cells; points [n, d]: all that features can be, in a
-    finite world; shown [n, d]: demonstrated features, around which cells are laid.
+    finite world; shown [n, d]: demonstrated features, around which cells are laid; ranged: raw
+    values of inequalities and regions, and sizes of cells that nobody gave, are in units of
+    demonstrated ranges.
     """
     names = [f.name for f in features]
     for name in on:
@@ -98,7 +102,7 @@ def make_family(
         return Family(text, features, convex=TableClass(features, shape))
     axes = read_axes(f"table({', '.join(names)})" if text == TABLE else text, features)
     if axes is not None:
-        return _cells(text, features, shown if points is None else points, *axes)
+        return _cells(text, features, shown if points is None else points, ranged, *axes)
     if text == NETWORK:
         return Family(text, features, tuple(on))
     if text == LINEAR:
@@ -107,17 +111,22 @@ def make_family(
             return Family(text, features, convex=LinearClass(features, 1.0, bound))
         template = linear_template(features, on or names)
         return Family(text, features, tuple(on), form=template)
-    return Family(text, features, form=parse_class(text, features))
+    form = parse_class(text, features)
+    if ranged and shown is not None:
+        form = in_demonstrated_ranges(form, shown)
+    return Family(text, features, form=form)
 
 
 def _cells(
     text: str,
     features: tuple[Feature, ...],
     shown: Array | None,
+    ranged: bool,
     columns: list[int],
     sizes: list[float | None],
 ) -> Family:
-    """A table over cells of some features, laid around what was shown."""
+    """A table over cells of some features, laid around what was shown. ranged: a size that nobody
+    gave is a share of the range in any unit, not a round number in this one."""
     names = [f.name for f in features]
     if len(columns) > MOST_FEATURES:
         raise InvalidInput(
@@ -128,6 +137,6 @@ def _cells(
         )
     if shown is None:
         raise InvalidInput(f"class {text!r}: cells are laid around demonstrations; there are none")
-    grid = around(shown, columns, sizes)
+    grid = around(shown, columns, sizes, rounded=not ranged)
     used = tuple(names[k] for k in grid.columns)
     return Family(text, features, used, TableClass(features, grid.shape, grid=grid))

@@ -7,7 +7,7 @@
 
 An inequality is affine in each of its question marks, so for every template
 
-    raw(phi) = fixed(phi) + theta . psi(phi).
+    raw(phi) = (fixed(phi) + theta . psi(phi)) / scale.
 
 Features may stand between bars; question marks may not.
 """
@@ -63,11 +63,11 @@ class Template:
 
     def fixed(self, phi: Array) -> Array:
         """phi [n, d] -> [n]."""
-        return (self._lifted(phi) @ self.weights - self.offset) / self.scale
+        return np.asarray(self._lifted(phi) @ self.weights - self.offset)
 
     def psi(self, phi: Array) -> Array:
         """phi [n, d] -> [n, k]."""
-        return (self._lifted(phi) @ self.basis.T - self.basis_offset) / self.scale
+        return np.asarray(self._lifted(phi) @ self.basis.T - self.basis_offset)
 
     def _lifted(self, phi: Array) -> Array:
         return phi if self.lift is None else self.lift(phi)

@@ -2,9 +2,9 @@
 
 Learners and experts have the same total weight, over all iterations so far (the paper's code draws
 its batches so). Over tables the fit is, per cell, (L - E) / (L + E) with the shares L and E of
-learner and expert visits there. Over a template, raw = fixed + theta . psi, it is
+learner and expert visits there. Over a template, raw = (fixed + theta . psi) / scale, it is
 
-    theta = argmin sum_n w_n (fixed_n + theta . psi_n - label_n)^2;
+    theta = argmin sum_n w_n (fixed_n + theta . psi_n - scale label_n)^2;
 
 for "speed <= ?" that is (mean expert + mean learner) / 2. Networks: players/network.py.
 """
@@ -169,8 +169,8 @@ def regress(
 ) -> Array:
     """The least-squares parameters [k], from the normal equations in scaled coordinates."""
     E, L = moments(template, experts), moments(template, learners)
-    # sum w psi psi^T theta = sum w psi (label - fixed), experts and learners of weight 1 each.
-    return solve_normal(E[0] + L[0], L[1] - E[1] - E[2] - L[2])
+    # sum w psi psi^T theta = sum w psi (scale label - fixed), both groups of weight 1.
+    return solve_normal(E[0] + L[0], template.scale * (L[1] - E[1]) - E[2] - L[2])
 
 
 def regress_restricted(
@@ -181,7 +181,7 @@ def regress_restricted(
     w = [np.concatenate([pi.visits for pi in g]) / sum(pi.length for pi in g) for g in groups]
     phi = [np.concatenate([pi.features for pi in g]) for g in groups]
     psi, fixed = ([part(points) for points in phi] for part in (template.psi, template.fixed))
-    label = np.concatenate([-1.0 - fixed[0], 1.0 - fixed[1]])
+    label = np.concatenate([-template.scale - fixed[0], template.scale - fixed[1]])
     root = np.sqrt(np.concatenate(w))
     met = w[0] > 0
     bound = -fixed[0][met]

@@ -42,19 +42,22 @@ VIOLATING = 0.05  # the share of the experts' steps beyond their "p95"
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """One behaviour's points: raw = fixed [n] + psi [n, k] theta, each met visits [n] times."""
+    """One behaviour's points: raw = (fixed [n] + psi [n, k] theta) / scale, each met visits [n]
+    times."""
 
     fixed: Array
     psi: Array
     visits: Array
+    scale: float = 1.0
 
     @classmethod
     def of(cls, template: Template, pi: Behaviour, every: int = 1) -> Group:
         phi = pi.features[::every]
-        return cls(template.fixed(phi), template.psi(phi), every * pi.visits[::every])
+        points = template.fixed(phi), template.psi(phi)
+        return cls(*points, every * pi.visits[::every], template.scale)
 
     def cost(self, theta: Array) -> float:
-        raw = self.fixed + self.psi @ theta
+        raw = (self.fixed + self.psi @ theta) / self.scale
         return float(self.visits @ np.log1p(np.maximum(raw, 0)))
 
 
@@ -197,10 +200,10 @@ def directions(k: int) -> list[Array]:
 
 
 def _scales(search: Search, columns: Sequence[int]) -> Array:
-    """The spread of each coefficient's feature over all points."""
+    """The spread of each coefficient's feature over all points, in units of raw."""
     groups = (*search.experts, *search.learners)
     spread = np.concatenate([g.psi[:, columns] for g in groups]).std(axis=0)
-    return np.where(spread > 0, spread, 1.0)
+    return np.where(spread > 0, spread / search.experts[0].scale, 1.0)
 
 
 def _tightest(search: Search, theta: Array, limit: int) -> Array:
@@ -210,7 +213,7 @@ def _tightest(search: Search, theta: Array, limit: int) -> Array:
     top, bottom = max(float(h.max()) for h in heights), min(float(h.min()) for h in heights)
     # n steps cost at least n log(1 + depth) under a limit so far below all of them.
     steps = max(float(g.visits.sum()) for g in search.experts)
-    depth = float(np.expm1(min(search.budget / steps, MOST_PER_STEP)))
+    depth = float(np.expm1(min(search.budget / steps, MOST_PER_STEP))) * search.experts[0].scale
     good, bad = theta.copy(), theta.copy()
     good[limit] = np.nextafter(top, np.inf) / sign
     bad[limit] = (bottom - max(1.0, top - bottom, depth)) / sign
@@ -284,9 +287,10 @@ def expert_levels(template: Template, experts: Sequence[Behaviour]) -> dict[str,
     if len(template.names) != 1:
         return None
     groups = [Group.of(template, pi) for pi in experts]
-    points = Group(
-        *(np.concatenate([getattr(g, name) for g in groups]) for name in ("fixed", "psi", "visits"))
+    fixed, psi, visits = (
+        np.concatenate([getattr(g, name) for g in groups]) for name in ("fixed", "psi", "visits")
     )
+    points = Group(fixed, psi, visits)
     weight = float(points.visits @ points.psi[:, 0])
     levels = {"mean": -float(points.visits @ points.fixed) / weight}
     values, shares = violating(points)

@@ -16,6 +16,7 @@ PLAYS = {
     "point": "without_planner:play",
     "limit": "kept_limits:play",
     "shared-point": "shared_point:play",
+    "shared-robots": "shared_robots:play",
     "flights": "flight_study:play",
     "levels": "cruise_levels:play",
 }
@@ -43,6 +44,7 @@ ROWS = {
     "point_course": "without_planner:point_course",
     "limits": "kept_limits:limits",
     "shared_point": "shared_point:shared_point",
+    "shared_robots": "shared_robots:shared_robots",
     "unseen_outcomes": "unseen:outcome_rows",
     "unseen_maps": "unseen:map_rows",
     "unseen_theory": "unseen:theory_rows",

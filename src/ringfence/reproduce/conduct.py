@@ -74,8 +74,9 @@ def run(
     pairs = [(v, n) for v in chosen for n in v.numbers if not numbers or n in numbers]
     with engine(workers, on, *(settings_of(chosen) if on else ())) as who:
         study = Study(experiment, tuple(chosen), place, say, who, seeds, data=data)
-        if isinstance(who, int) and who > 1 and experiment.file.kind in SINGLE_TRAININGS:
-            play_apart(study, name_or_path, settings, pairs)
+        apart = [(v, n) for v, n in pairs if v.kind in SINGLE_TRAININGS]
+        if isinstance(who, int) and who > 1 and apart:
+            play_apart(study, name_or_path, settings, apart)
         played = in_turn(study, pairs) if isinstance(who, int) else at_once(study, pairs, who)
         for (variant, seed), play in zip(pairs, played, strict=True):
             one(study, variant, seed, command, play)
@@ -102,7 +103,7 @@ def settings_of(variants: Sequence[Variant]) -> list[Any]:
 def in_turn(study: Study, pairs: Sequence[tuple[Variant, int]]) -> list[Play]:
     def play(variant: Variant, seed: int) -> tuple[Summary, float]:
         study.say(f"{study.experiment.name}/{variant.name}, seed {seed}")
-        summary, seconds = play_of(study.experiment.file.kind)(study, variant, seed)
+        summary, seconds = play_of(variant.kind)(study, variant, seed)
         return summary, seconds
 
     return [partial(play, *pair) for pair in pairs]
@@ -119,7 +120,7 @@ def at_once(study: Study, pairs: Sequence[tuple[Variant, int]], engine: Backend)
 
         say("begins")
         mine = replace(study, say=say)
-        summary, seconds = play_of(study.experiment.file.kind)(mine, variant, seed)
+        summary, seconds = play_of(variant.kind)(mine, variant, seed)
         return summary, seconds
 
     futures = [threads.submit(play, *pair) for pair in pairs]

@@ -13,6 +13,8 @@
     [variants.plain]
     [variants.many]               # many-0.1 and many-0.2
     over = { "solver.margin" = [0.1, 0.2] }
+    [variants.own]
+    kind = "training"             # another than the file's; it takes nothing from [base]
     [variants.other]
     like = "plain"                # or "experiment/variant", of the experiments that are built in
     reason = "what was measured"
@@ -21,6 +23,7 @@
     [[each]]                      # tables of each variant's page; [[table]]: of the experiment's
     rows = "iterates"             # the function that makes them (`analyses.py`)
     title = "..."
+    kind = "game"                 # of the variants that it is about, where they differ in kind
     columns = [["constraint_error", "error", ".4f"]]  # key, heading, form; or a name in [columns]
 
     [[figure]]
@@ -69,13 +72,17 @@ def one_of(names: Mapping[str, Any]) -> Callable[[str], str]:
 
 @dataclass(frozen=True)
 class Making:
-    """Of demonstrations: by a training ("experiment/variant"), or those at a path of the file."""
+    """Of demonstrations: by a training ("experiment/variant"), or those at a path of the file;
+    env_steps, margin: of the training of each task's demonstrator, where a variant has its own (the
+    less margin, the more of the budget is used)."""
 
     expert: str = ""
     path: str = ""
     noise: float = 0.0
     paths: int = 0
     heldout: int = 0
+    env_steps: int = 0
+    margin: float = 0.0
     keep_saturated: float = 0.0
 
 
@@ -108,6 +115,7 @@ class Transfer:
 class Entry:
     """A variant as its file has it."""
 
+    kind: Annotated[str, AfterValidator(one_of({"": "", **analyses.PLAYS}))] = ""
     like: str = ""
     reason: str = ""
     seeds: int | None = None
@@ -138,6 +146,7 @@ class Shown:
     columns: str | tuple[tuple[str, ...], ...] = ()
     where: Settings = field(default_factory=dict)
     options: Settings = field(default_factory=dict)
+    kind: Annotated[str, AfterValidator(one_of({"": "", **analyses.PLAYS}))] = ""
 
     @property
     def cells(self) -> tuple[Column, ...]:
@@ -177,7 +186,7 @@ class File:
 class Variant:
     """What is played for each seed: tables of settings, with what the base and `like` say.
 
-    reference: what others reached, for its table.
+    reference: what others reached, for its table; kind: what plays it (analyses.PLAYS).
     """
 
     name: str
@@ -187,6 +196,7 @@ class Variant:
     part: str = ""
     first_seed: int = 0
     reference: Mapping[str, float | str] = field(default_factory=dict)
+    kind: str = ""
 
     @property
     def numbers(self) -> range:
@@ -294,7 +304,9 @@ class Resolver:
         ] or [variant]
 
     def variant(self, group: str, name: str, after: tuple[str, ...] = ()) -> Variant:
-        own, base = self.document[group][name], self.document.get("base", {})
+        own = self.document[group][name]
+        base, kind = self.document.get("base", {}), own.get("kind", "")
+        base = {} if kind else base
         seeds, settings = self.file.seeds, tables_of(base)
         if "like" in base:
             settings = merged(self.like(base["like"], group, ()).settings, settings)
@@ -303,10 +315,12 @@ class Resolver:
             here = "/" not in own["like"]
             settings = like.settings if here else merged(like.settings, settings)
             seeds = like.seeds if here else seeds
+            kind = kind or (like.kind if here else "")
         settings, reason = merged(settings, tables_of(own)), own.get("reason", "")
         part, first = own.get("part", name), self.file.first_seed
         seeds, reference = own.get("seeds", seeds), own.get("reference", {})
-        return Variant(name, settings, seeds, reason, part, first, reference)
+        kind = kind or self.file.kind
+        return Variant(name, settings, seeds, reason, part, first, reference, kind)
 
     def like(self, text: str, group: str, after: tuple[str, ...]) -> Variant:
         experiment, _, variant = text.rpartition("/")

@@ -23,10 +23,12 @@ def write_page(
     rows_of: Callable[[str], Callable[[Study], Found]] = analyses.rows_of,
 ) -> None:
     """heading: the title, and paragraphs under it that may name facts of the tables."""
-    found: dict[tuple[str, str], Found] = {}
+    found: dict[tuple[str, ...], Found] = {}
     for entry in shown:
         if _key(entry) not in found:
-            found[_key(entry)] = rows_of(entry.rows)(replace(study, options=entry.options))
+            about = [v for v in study.variants if entry.kind in ("", v.kind)]
+            of_these = replace(study, variants=tuple(about), options=entry.options)
+            found[_key(entry)] = rows_of(entry.rows)(of_these)
     facts: dict[str, Any] = {}
     for each in found.values():
         facts = {**each.facts, **facts}
@@ -37,15 +39,15 @@ def write_page(
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / "table.md", ("\n\n".join(parts) + "\n").encode())
     rows: Rows = []
-    for (name, _), each in found.items():
+    for (name, *_), each in found.items():
         rows += [{"table": name, **row} for row in each.rows]
         rows += [{"table": name, "facts": True, **each.facts}] if each.facts else []
     write_json(folder / "table.json", rows)
 
 
-def _key(entry: Shown) -> tuple[str, str]:
+def _key(entry: Shown) -> tuple[str, ...]:
     """Tables of the same rows are made once."""
-    return entry.rows, json.dumps(entry.options, sort_keys=True)
+    return entry.rows, entry.kind, json.dumps(entry.options, sort_keys=True)
 
 
 def section(entry: Shown, found: Found) -> list[str]:

@@ -91,7 +91,7 @@ def play(name_or_path: str, settings: Sequence[str], out: str, name: str, seed: 
         print(f"{name}, seed {seed}: {line.strip()}", flush=True)
 
     try:
-        play_of(experiment.file.kind)(Study(experiment, (variant,), Path(out), say), variant, seed)
+        play_of(variant.kind)(Study(experiment, (variant,), Path(out), say), variant, seed)
     except RingfenceError as problem:
         return str(problem)
     return ""

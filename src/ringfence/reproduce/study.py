@@ -87,15 +87,18 @@ def found_variants(experiment: Experiment, out: Path, played: list[Variant]) -> 
     there = [p.parent.name for p in sorted(out.glob(f"*/{MANIFEST}"))]
     names = [n for n in known if n in there or n in now]
     names += [n for n in there if n not in known]
-    return [now[n] if n in now else _as_played(out / n, known.get(n)) for n in names]
+    kind = experiment.file.kind
+    return [now[n] if n in now else _as_played(out / n, known.get(n), kind) for n in names]
 
 
-def _as_played(folder: Path, known: Variant | None) -> Variant:
-    """As it was played, which the file need not say any more."""
+def _as_played(folder: Path, known: Variant | None, kind: str) -> Variant:
+    """As it was played, which the file need not say any more. kind: where nothing says another."""
     manifest = json.loads((folder / MANIFEST).read_text())
     recorded = isinstance(manifest["settings"], dict)
     if known is None:
-        known = Variant(folder.name, {}, max(manifest["seeds"], default=-1) + 1, manifest["reason"])
+        seeds = max(manifest["seeds"], default=-1) + 1
+        kind = manifest.get("kind", kind)
+        known = Variant(folder.name, {}, seeds, manifest["reason"], kind=kind)
     if not recorded:
         return known
     return replace(known, settings=manifest["settings"], reason=manifest["reason"])
@@ -212,6 +215,7 @@ def note(
             order = [*order, seed]
         document |= {"variant": variant.name, "reason": " ".join(variant.reason.split())}
         document |= {"settings": variant.settings, "order": order}
+        document |= {} if variant.kind == experiment.file.kind else {"kind": variant.kind}
         document["seeds"] = sorted({*before.get("seeds", []), seed})
     document |= {"command": command, "version": version, "experiment_sha256": experiment.sha256}
     folder.mkdir(parents=True, exist_ok=True)

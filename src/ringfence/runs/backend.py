@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -41,11 +41,12 @@ from ringfence.runs.ledger import (
     usual_key,
 )
 from ringfence.solvers.solver import Report, Solver
+from ringfence.worlds.sim.mixture import Mixture
 from ringfence.worlds.world import World
 
 Files = Mapping[str, bytes]
 #: Solve a problem; the same without a constraint; only watch what the policy `start` does.
-Role = Literal["solve", "free", "watch"]
+Role = Literal["solve", "free", "watch", "show"]
 #: Each is a process with a simulator of its own.
 MOST_WORKERS = 256
 #: How often a solve whose worker died is begun again.
@@ -79,7 +80,8 @@ class Job:
     @property
     def steps(self) -> int:
         """Of the environment, at most: how long it may take, before any like it was solved."""
-        return 0 if self.role == "watch" else int(getattr(self.solver, "env_steps", 0))
+        trains = self.role in ("solve", "free")
+        return int(getattr(self.solver, "env_steps", 0)) if trains else 0
 
     @property
     def common(self) -> tuple[Any, Any, Any]:
@@ -99,6 +101,7 @@ class Job:
             "role": self.role,
             "key": self.key,
             "task": problem.task.name,
+            "tasks": [task.name for task in getattr(problem.task, "tasks", ())],
             "delta": problem.delta.hex(),
             "deltas": [delta.hex() for delta in problem.deltas],
             "seed": list(problem.seed),
@@ -170,6 +173,9 @@ class Lent:
 
 
 def in_role(solver: Solver, role: Role) -> Solver:
+    if role == "show":
+        watcher: Any = solver.watch()
+        return replace(watcher, sees=solver.config.augment)  # type: ignore[no-any-return, attr-defined]
     return {"solve": lambda: solver, "free": solver.free, "watch": solver.watch}[role]()
 
 
@@ -325,7 +331,7 @@ def answer(files: Files, checkpoint: Path | None, report: Report) -> Files:
         order, settings = json.loads(files["order.json"]), json.loads(files["settings.json"])
         solver = make_solver(tagged("worker", "solver", settings["solver"]))
         problem = Problem(
-            task=_task(_world(json.dumps(settings["world"])), order["task"]),
+            task=_ordered(_world(json.dumps(settings["world"])), order),
             constraint=constraint_files.from_bytes(files),
             delta=float.fromhex(order["delta"]),
             start=safetensors.numpy.load(files["start"]) if "start" in files else None,
@@ -348,6 +354,12 @@ def error_files(problem: RingfenceError) -> dict[str, bytes]:
 @cache
 def _world(settings: str) -> World:
     return make_world(tagged("worker", "world", json.loads(settings)))
+
+
+def _ordered(world: World, order: Mapping[str, Any]) -> Any:
+    """The task that an order names, or the mixture of those that it lists."""
+    names = order.get("tasks", [])
+    return Mixture(tuple(_task(world, n) for n in names)) if names else _task(world, order["task"])
 
 
 def _task(world: World, name: str) -> Any:

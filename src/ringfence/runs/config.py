@@ -76,7 +76,11 @@ class Game:
     repeats the one before; epsilon: the game ends when no constraint has a payoff per step above it
     (below 0: never); buffer: what a learner of icl may cost beyond its expert in the first
     iteration; anneal: by how much the buffer shrinks from one iteration to the next; stop_share: of
-    the experts' reward at which a training within its limit may stop early (0: never).
+    the experts' reward at which a training within its limit may stop early (0: never); raw_in: what
+    an inequality's or a region's raw value is measured in: the features' own units, or the
+    demonstrated range of what is not learned in it ("range"), so that units don't matter; there
+    cells whose size nobody gave are not of round sizes either; policies: one for each task, or "one"
+    for all of them, where a task's goal stands in the observation.
     """
 
     method: Literal["mt-icl", "icl"] = "mt-icl"
@@ -89,6 +93,8 @@ class Game:
     buffer: float = 0.0
     anneal: float = 0.0
     stop_share: float = 0.0
+    raw_in: Literal["features", "range"] = "features"
+    policies: Literal["each", "one"] = "each"
 
     def __post_init__(self) -> None:
         require("game", "iterations", self.iterations >= 1, self.iterations, "at least 1")

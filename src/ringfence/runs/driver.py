@@ -62,7 +62,13 @@ from ringfence.runs.folder import (
     tell_damaged,
     teller,
 )
-from ringfence.runs.opening import Opened, check_opening, no_constraint, open_game
+from ringfence.runs.opening import (
+    Opened,
+    check_opening,
+    no_constraint,
+    open_game,
+    shared_policy,
+)
 from ringfence.runs.summary import (
     NOT_YET,
     Reader,
@@ -74,6 +80,7 @@ from ringfence.runs.summary import (
     versions,
     with_analyses,
 )
+from ringfence.runs.together import solve_together
 from ringfence.runs.witnessing import met_cells, witnessed
 from ringfence.selection import Selection, select
 from ringfence.solvers.solver import Solver, require_posed
@@ -108,6 +115,7 @@ def assemble(config: Config, demos: Demonstrations, world: World | None = None) 
         None if cells is None or cells.path is not None else cells.shape,
         None if points is None else points[0],
         np.concatenate([pi.features for pi in shown.train]),
+        game.raw_in == "range",
     )
     ground = Ground(
         family, episode_length(shown), shown.train, game.method == "mt-icl", game.iterations,
@@ -333,7 +341,7 @@ class _Drive:
             "event": "start",
             "tasks": len(self.shown.tasks),
             "iterations": self.pieces.rules.iterations,
-            "steps": steps * len(self.shown.tasks) * solves,
+            "steps": steps * (1 if self.shares else len(self.shown.tasks)) * solves,
             "each": steps,
             "failed": sum(self.shown.failed),
         }
@@ -357,17 +365,21 @@ class _Drive:
     def solve_all(self, problems: Sequence[Problem]) -> list[Solution]:
         i, c = problems[0].seed[1], problems[0].constraint
         self.save(self.run / constraint_folder(i), c, i, None)
-        return self.solves(
-            [
-                replace(
-                    p,
-                    stop_reward=self.stop.get(p.task.name),
-                    states=self.states.get(p.task.name),
-                    drop_failed=self.config.demos.drop_failed,
-                )
-                for p in problems
-            ]
-        )
+        whole = [
+            replace(
+                p,
+                stop_reward=self.stop.get(p.task.name),
+                states=self.states.get(p.task.name),
+                drop_failed=self.config.demos.drop_failed,
+            )
+            for p in problems
+        ]
+        return solve_together(self.solves, whole) if self.shares else self.solves(whole)
+
+    @property
+    def shares(self) -> bool:
+        """Is there one policy for several tasks?"""
+        return shared_policy(self.config, self.shown)
 
     def row(self, records: Sequence[Record]) -> dict[str, Any]:
         record, K = records[-1], len(self.shown.tasks)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ringfence.runs.config import Config
 from ringfence.runs.demonstrated import Demonstrated
 from ringfence.runs.folder import OnEvent, tell_damaged
 from ringfence.runs.ledger import arrays_bytes
+from ringfence.runs.together import solve_together
 
 #: The iteration number, in seed paths, of what happens before the game.
 BEFORE = 0
@@ -66,8 +68,10 @@ def open_game(
     free = None
     if opening.probes or opening.first == "free":
         none = no_constraint(shown)
+        together = partial(solve_together, solves)
+        solved = together if shared_policy(config, shown) else solves
         paths = [(config.seed, BEFORE, k) for k in range(K)]
-        free = solves(
+        free = solved(
             [
                 Problem(
                     task,
@@ -95,6 +99,11 @@ def open_game(
         first = watch_clones(config, shown, clones, solves)
     keep = not getattr(player, "forgets_first", False)
     return Opened(Begun(player, shown.train, first, keep), begin, free)
+
+
+def shared_policy(config: Config, shown: Demonstrated) -> bool:
+    """Is there one policy for several tasks?"""
+    return config.game.policies == "one" and len(shown.tasks) > 1
 
 
 def no_constraint(shown: Demonstrated) -> Constraint:
@@ -127,12 +136,16 @@ def make_clones(config: Config, shown: Demonstrated) -> dict[str, bytes]:
     """The files of the cloned policies."""
     from ringfence.solvers.cloning import CloningConfig, clone  # needs JAX
 
-    o, made = config.opening, {}
+    o = config.opening
     settings = CloningConfig(o.steps, o.batch, o.learning_rate, config.solver.hidden, o.log_std)
-    for k, (task, d) in enumerate(zip(shown.tasks, shown.demos, strict=True)):
-        cloned = clone(d.train, task, (config.seed, BEFORE, k), settings)  # type: ignore[arg-type]
-        made[f"{k}.safetensors"] = arrays_bytes(cloned)
-    return made
+    demos = [d.train for d in shown.demos]
+    if shared_policy(config, shown):
+        demos = [tuple(t for train in demos for t in train)]  # everybody's
+    made = [
+        arrays_bytes(clone(train, task, (config.seed, BEFORE, k), settings))  # type: ignore[arg-type]
+        for k, (train, task) in enumerate(zip(demos, shown.tasks, strict=False))
+    ]
+    return {f"{k}.safetensors": made[k % len(made)] for k in range(len(shown.tasks))}
 
 
 def watch_clones(

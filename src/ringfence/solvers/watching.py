@@ -11,27 +11,31 @@ import numpy as np
 
 from ringfence.attempts import failed
 from ringfence.objects import Problem, Solution, Trajectory, behaviour_of
-from ringfence.solvers.collecting import continuous, evaluate, no_augmentation
+from ringfence.solvers.collecting import continuous, evaluate, seen_of
 from ringfence.solvers.solver import Report, pictured, quiet
 
 
 @dataclass(frozen=True)
 class Watcher:
-    """A solver that doesn't train: `count` episodes of the policy `problem.start`."""
+    """A solver that doesn't train: `count` episodes of the policy `problem.start`. sees: it sees
+    the constraint's value, as it did in its training."""
 
     count: int
+    sees: bool = False
     at_once: ClassVar[int] = 1
     learns: ClassVar[bool] = True
 
     def key(self, problem: Problem, usual: dict[str, Any]) -> dict[str, Any]:
-        names = ("schema", "world", "task", "start", "seed", "role", "drop_failed")
+        names = ["schema", "world", "task", "start", "seed", "role", "drop_failed"]
+        names += ["constraint"] if self.sees else []
         return {**{n: usual[n] for n in names if n in usual}, "episodes": self.count}
 
     def __call__(
         self, problem: Problem, checkpoint: Path | None = None, report: Report = quiet
     ) -> Solution:
         task, start = continuous(problem), problem.start or {}
-        runs = evaluate(task, start, no_augmentation, self.count, problem.seed)
+        raw = seen_of(problem.constraint, self.sees)
+        runs = evaluate(task, start, raw, self.count, problem.seed)
         return told(problem, Solution(start, 0.0, behaviour_of(runs), env_steps=0), runs)
 
     def free(self) -> Watcher:

@@ -49,9 +49,14 @@ SURVIVAL_REWARD = 1.0
 HEALTHY_Z = (0.2, 1.0)
 RESET_NOISE = 0.1
 TORSO = 1
+#: Nearer than this to its goal an Ant's speed towards it fades (m): the direction has no meaning.
+NEAR = 0.1
 #: Ants that act together in one thread, whatever the number of threads.
 GROUP = 32
 NQ, NV, NU = 15, 14, 8
+#: Numbers of the body's observation, and what is seen behind them where there is a goal.
+BODY = NQ - 2 + NV
+WAY_LEFT = (Feature("x_left", "m"), Feature("y_left", "m"))
 
 
 @cache
@@ -69,10 +74,10 @@ def model() -> mujoco.MjModel:
 class Config:
     """MuJoCo's Ant, with the features x, y (m) and speed (m/s).
 
-    kwargs: direction = [x, y], the way in which it is paid for walking; steps: of an episode (None:
-    1000); full_state: the observation's numbers are features, too; tasks: each with kwargs of its
-    own (empty: one); truth: an inequality, where it is known; reports compare with it, nothing
-    learns from it.
+    kwargs: direction = [x, y], the way in which it is paid for walking, or goal = [x, y] (m), which
+    it then sees; steps: of an episode (None: 1000); full_state: the observation's numbers are
+    features, too; tasks: each with kwargs of its own (empty: one); truth: an inequality, where it
+    is known; reports compare with it, nothing learns from it.
     """
 
     kind: Literal["ant"] = "ant"
@@ -90,25 +95,38 @@ def make(config: Config) -> ContinuousWorld:
         tasks,
         ("jax", "jaxlib", "optax", "mujoco"),
         lambda spec: _task(config, TaskConfig(**{"name": "new", **spec})),
+        raw_in="features",  # the paper's
     )
 
 
 def _task(config: Config, task: TaskConfig) -> AntTask:
-    """The Ant's only argument is the direction it is paid for."""
+    """The Ant's only argument is what it is paid for: a direction or a goal."""
     given = {**config.kwargs, **task.kwargs}
-    direction = given.pop("direction", (1.0, 0.0))
-    if given or task.reward or task.wrapper or len(direction) != 2:
-        raise InvalidInput("[world] the Ant's tasks differ in kwargs = { direction = [x, y] } only")
-    x, y = map(float, direction)
+    direction, goal = given.pop("direction", None), given.pop("goal", None)
+    vectors = [v for v in (direction, goal) if v is not None]
+    paid = len(vectors) <= 1 and all(len(v) == 2 for v in vectors)
+    if given or task.reward or task.wrapper or not paid:
+        raise InvalidInput(
+            "[world] the Ant's tasks differ in kwargs only, { direction = [x, y] } or "
+            "{ goal = [x, y] }"
+        )
     label = task.name if config.tasks else ""
-    ant = AntTask((x, y), full_state=config.full_state, label=label)
+    ant = AntTask(full_state=config.full_state, label=label)
+    if direction is not None:
+        ant = replace(ant, direction=(float(direction[0]), float(direction[1])))
+    if goal is not None:
+        ant = replace(ant, goal=(float(goal[0]), float(goal[1])))
     return replace(ant, horizon=config.steps) if config.steps else ant
 
 
 @dataclass(frozen=True)
 class AntTask:
-    """Walk along `direction` (a unit vector in the plane) for `horizon` steps of 0.05 s.
+    """Walk along `direction` (a unit vector in the plane) for `horizon` steps of 0.05 s, or go to
+    `goal` (m) and stay there.
 
+    Towards a goal it is paid, beside its speed in that direction, 1 per step for each metre that
+    it is nearer than the origin is: where it ends up counts in every step, so that it comes as near
+    as it may. The way that is left, (x, y) in m, is then seen behind the observation's 27 numbers.
     With `full_state` the observation's 27 numbers are features, too. `threads` are the
     simulator's; the results do not depend on them. label: its name, where it has been given one.
     """
@@ -118,8 +136,11 @@ class AntTask:
     full_state: bool = False
     threads: int = field(default=2, compare=False, repr=False)
     label: str = field(default="", repr=False)
+    goal: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
+        if self.goal is not None and not (np.isfinite(self.goal).all() and any(self.goal)):
+            raise InvalidInput(f"the Ant's goal must be away from the origin, got {self.goal}")
         if abs(float(np.hypot(*self.direction)) - 1) > 1e-9:
             raise InvalidInput(f"the Ant's direction must have length 1, got {self.direction}")
         if self.threads < 1:
@@ -129,17 +150,21 @@ class AntTask:
     def name(self) -> str:
         if self.label:
             return self.label
+        if self.goal is not None:
+            return f"ant to ({self.goal[0]:.4g}, {self.goal[1]:.4g})"
         if self.direction == (1.0, 0.0):
             return "ant"
         return f"ant({self.direction[0]:.4g}, {self.direction[1]:.4g})"
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        return FEATURES + OBSERVED if self.full_state else FEATURES
+        if not self.full_state:
+            return FEATURES
+        return FEATURES + OBSERVED + (WAY_LEFT if self.goal is not None else ())
 
     @property
     def observation_dim(self) -> int:
-        return NQ - 2 + NV
+        return BODY if self.goal is None else BODY + len(WAY_LEFT)
 
     @property
     def action_low(self) -> Array:
@@ -177,7 +202,7 @@ class AntTask:
                 f"these demonstrations are not {self.name}'s: observations "
                 f"{trajectory.observations.shape}, features {trajectory.features.shape}"
             )
-        return np.hstack([xy, seen])
+        return np.hstack([xy, seen[:, :BODY]])
 
 
 class AntSimulator:
@@ -186,6 +211,7 @@ class AntSimulator:
     def __init__(self, task: AntTask, copies: int, threads: int = 1) -> None:
         self.copies = copies
         self._direction, self._full_state = np.array(task.direction), task.full_state
+        self._goal = None if task.goal is None else np.array(task.goal)
         self._dt = model().opt.timestep * FRAME_SKIP
         self._batch = mujoco.batch.Batch(model(), copies, threads)
         self._qpos, self._qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
@@ -233,7 +259,7 @@ class AntSimulator:
         self._xy = xy
         z = self._qpos[:, 2]
         healthy = np.isfinite(self._state).all(axis=1) & (z >= HEALTHY_Z[0]) & (z <= HEALTHY_Z[1])
-        forward = velocity @ self._direction
+        forward = self._paid(xy, velocity)
         control = CONTROL_COST * np.square(actions).sum(axis=1)
         features = np.empty((self.copies, len(FEATURES)))
         features[:, :2] = self._qpos[:, :2]
@@ -243,6 +269,15 @@ class AntSimulator:
         if self._full_state:
             features = np.hstack([features, seen])
         return Step(seen, rewards, features, ~healthy)
+
+    def _paid(self, xy: Array, velocity: Array) -> Array:
+        """For where an Ant is and how fast it goes there, [copies]."""
+        if self._goal is None:
+            return np.asarray(velocity @ self._direction)
+        left = self._goal - xy
+        away = np.linalg.norm(left, axis=1)
+        towards = (velocity * left).sum(axis=1) / np.maximum(away, NEAR)
+        return np.asarray(towards + np.linalg.norm(self._goal) - away)
 
     def save(self) -> dict[str, Array]:
         """Everything that the next step depends on."""
@@ -258,4 +293,5 @@ class AntSimulator:
         pass
 
     def _observe(self) -> Array:
-        return np.array(self._state[:, 2:], np.float64)
+        body = np.array(self._state[:, 2:], np.float64)
+        return body if self._goal is None else np.hstack([body, self._goal - self._qpos[:, :2]])

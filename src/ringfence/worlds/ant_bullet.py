@@ -86,6 +86,7 @@ def make(config: Config) -> ContinuousWorld:
         (AntBulletTask(full_state=config.full_state),),
         ("jax", "jaxlib", "optax", "pybullet"),
         no_other,
+        raw_in="features",  # the paper's
     )
 
 

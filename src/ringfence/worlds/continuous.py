@@ -55,7 +55,7 @@ class ContinuousWorld:
     """Tasks for a learning solver.
 
     solver: its settings in a game where they differ from every world's; make_task: a task from a
-    TaskConfig's table.
+    TaskConfig's table; raw_in: of a game ("features" where published numbers are compared with).
     """
 
     name: str
@@ -63,6 +63,7 @@ class ContinuousWorld:
     packages: tuple[str, ...]
     make_task: Callable[[Mapping[str, Any]], ContinuousTask]
     solver: Mapping[str, Any] = field(default_factory=dict)
+    raw_in: str = "range"
     experts: ClassVar[str] = "trained"
     cells: ClassVar[Cells | None] = None
     truth: ClassVar[Truth] = Unknown()
@@ -93,8 +94,11 @@ class ContinuousWorld:
         """The single-task game, unless several tasks are given, with PPO from a clone; over classes
         that assume no form of the constraint."""
         single = len(self.tasks) == 1
+        # A budget is stated in the units of a cost, so in those of the features.
+        stated = bool(given.get("player", {}).get("expert_budget"))
         return {
             "game": {
+                "raw_in": "features" if stated else self.raw_in,
                 "constraint": "table" if len(self.features) <= MOST_AXES else "mlp",
                 "method": "icl" if single else "mt-icl",
                 "iterations": 10,
