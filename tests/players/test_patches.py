@@ -18,6 +18,7 @@ from ringfence.players.patches import (
     Config,
     Mask,
     Patches,
+    apart,
     best_set,
     charged,
     edge_distance,
@@ -102,6 +103,19 @@ def test_a_point_charges_what_is_near_whatever_the_size_of_cells() -> None:
     assert shares[1:] == pytest.approx([np.pi * 0.02**2] * 2, rel=0.1)
 
 
+def test_only_wide_gaps_between_visits_are_apart() -> None:
+    visited = np.zeros((60, 60), np.bool_)
+    visited[::4, ::4] = True  # everywhere, but for a disc
+    x, y = np.mgrid[:60, :60] - 30
+    visited &= x**2 + y**2 > 15**2
+    wide = apart(visited, 0.75, np.full(2, 0.1))
+    assert not (wide & visited).any()
+    assert wide[x**2 + y**2 < 14**2].all()
+    assert not wide[x**2 + y**2 > 20**2].any()
+    assert np.array_equal(apart(visited, 0.0, np.full(2, 0.1)), ~visited)
+    assert not apart(visited, 100.0, np.full(2, 0.1)).any()
+
+
 def one(points: Array, reward: float = 0.0) -> Behaviour:
     return Behaviour(points, np.ones(len(points)), reward, 0.0, float(len(points)), 10)
 
@@ -172,5 +186,5 @@ def test_other_classes_are_refused_in_words() -> None:
     expert, _ = around_a_disc(0, 100)
     with pytest.raises(InvalidInput, match="tables over cells of continuous features"):
         patches.make(Config(), ground("x <= ?", expert))
-    with pytest.raises(InvalidInput, match="edge must be at least 0"):
+    with pytest.raises(InvalidInput, match="edge and gap must be at least 0"):
         Config(edge=-1.0)

@@ -9,7 +9,8 @@ forbidden where c > 1/2. g_u is 1 where a learner was, in any iteration, and 0 e
 the learners' counts once, so nothing depends on how often they came. Cells smaller than a step have
 gaps between steps. Those inside an obstacle are closed by the second part of R, as an edge costs
 more than a cell; and where learners merely wandered between the experts' steps, the edge costs more
-than is gained.
+than is gained. There g_u is little, too: it is 1 only in balls as wide as a step that no expert
+entered, because between experts who are no farther apart than that nothing is to be seen.
 
 The part of the argmax above 1/2 is itself the best set S of cells, that of the largest
 sum_{u in S} (g_u - idle) - b |edge of S| (the level sets of a total variation problem solve
@@ -40,7 +41,10 @@ Mask = NDArray[np.bool_]
 #: A learner's point charges all cells whose middles are within so many usual moves of it, so that
 #: the charge of a place does not depend on the size of its cells.
 REACH = 0.2
-#: How often the edge may be halved, before it counts nothing, until each conflict is explained.
+#: The gain of a learner's cell between the experts' steps: enough for the corners of a place whose
+#: middle is charged in full, as these take no more edge; too little for any place of its own.
+BETWEEN = 0.1
+#: How often edge and gap may be halved, before they count nothing, until conflicts are explained.
 HALVINGS = 4
 #: Cuts are of whole numbers, so many to 1.
 UNITS = 1000
@@ -53,19 +57,24 @@ class Config:
     """Tables over cells of continuous features: what is forbidden hangs together.
 
     edge: what a usual move's length of edge costs, in cells that learners entered, along the width
-    of a cell; the higher, the larger must a place be that is forbidden. idle: what it costs to
-    forbid a cell that nobody entered.
+    of a cell; the higher, the larger must a place be that is forbidden. gap: the radius, in usual
+    moves, of balls that no expert entered, which a place is made of. idle: what it costs to forbid
+    a cell that nobody entered.
     """
 
+    # Chosen on a point among obstacles (development seed 0, learners of six iterations): with an
+    # edge of 0.2 a third of what is forbidden is free, with 0.6 a box is missed at first; gaps of
+    # 0.75 and 1 are alike, 0.5 and 0 forbid free places where learners wandered.
     kind: Literal["patches"] = "patches"
     edge: float = 0.4
+    gap: float = 0.75
     idle: float = 0.05
 
     def __post_init__(self) -> None:
-        if not 0 <= self.edge < np.inf or not 0 <= self.idle < 1:
+        if not (0 <= self.edge < np.inf and 0 <= self.gap < np.inf and 0 <= self.idle < BETWEEN):
             raise InvalidInput(
-                f"[player] patches: edge must be at least 0 and idle in [0, 1), got {self.edge} "
-                f"and {self.idle}"
+                f"[player] patches: edge and gap must be at least 0, idle in [0, {BETWEEN}), got "
+                f"{self.edge}, {self.gap} and {self.idle}"
             )
 
 
@@ -116,7 +125,7 @@ class Patches:
         learners = [pi for iteration in history for pi in iteration]
         points = np.concatenate([pi.features[pi.visits > 0] for pi in learners])
         moves = self.moves[list(grid.columns)]
-        gain = charged(grid, points, moves) - self.config.idle
+        met = charged(grid, points, moves)
         none: Mask = np.zeros(grid.shape, np.bool_)
         visited = none if self.F_c.zero is None else self.F_c.zero
         conflicts = [
@@ -126,8 +135,11 @@ class Patches:
             if earns(pi, pi_E.reward, pi_E.reward_se) > 0
         ]
         for n in range(HALVINGS + 2):
-            edge = self.config.edge * 0.5**n if n <= HALVINGS else 0.0
-            forbidden = best_set(gain, edge * moves / grid.size, visited)
+            part = 0.5**n if n <= HALVINGS else 0.0
+            wide = apart(visited, part * self.config.gap, grid.size / units(grid, moves))
+            gain = np.where(met, np.where(wide, 1.0, BETWEEN), 0.0) - self.config.idle
+            edges = part * self.config.edge * moves / grid.size
+            forbidden = best_set(gain, edges, visited)
             c = CellConstraint(self.F_c.features, grid, forbidden.astype(np.float64))
             if all(J(pi, c) > 0 for pi in conflicts):
                 break
@@ -143,11 +155,29 @@ class Patches:
         return self.F_c.grid
 
 
+def units(grid: Grid, moves: Array) -> Array:
+    """In which distances between cells are measured, [k]: usual moves [k] of the grid's columns;
+    along one that never moves, cells."""
+    return np.where(moves > 0, moves, grid.size)
+
+
+def apart(visited: Mask, gap: float, size: Array) -> Mask:
+    """Cells [shape] in balls of that radius around some cell without a visited one inside.
+
+    size [k]: of a cell, in the radius' units.
+    """
+    if gap <= 0 or not visited.any():
+        return ~visited
+    middles = distance_transform_edt(~visited, sampling=size) > gap
+    if not middles.any():
+        return middles
+    return np.asarray((distance_transform_edt(~middles, sampling=size) <= gap) & ~visited)
+
+
 def charged(grid: Grid, points: Array, moves: Array) -> Mask:
-    """Cells [shape] that points [n, d] entered, or came near to. moves [k]: of the grid's columns;
-    along one that never moves only the cell itself is near."""
+    """Cells [shape] that points [n, d] entered, or came near to."""
     entered: Mask = grid.visits(points, np.ones(len(points))) > 0
-    unit = np.where(moves > 0, moves, grid.size)
+    unit = units(grid, moves)
     tree = KDTree(points[:, list(grid.columns)] / unit)
     # Only cells around entered ones can be near.
     (box,) = find_objects(entered.astype(np.int8))
@@ -168,7 +198,7 @@ def edge_distance(c: CellConstraint, moves: Array) -> Callable[[Array], Array]:
     """How far features [n, d] are inside the edge of what c forbids, in usual moves [d] and at most
     one, [n]; < 0 outside. Some cells must be forbidden, and some not."""
     grid, columns = c.grid, list(c.grid.columns)
-    size = grid.size / np.where(moves[columns] > 0, moves[columns], grid.size)
+    size = grid.size / units(grid, moves[columns])
     outside, inside = (
         distance_transform_edt(cells, sampling=size) for cells in (~c.forbidden, c.forbidden)
     )
