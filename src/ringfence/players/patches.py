@@ -188,7 +188,7 @@ def charged(grid: Grid, points: Array, moves: Array) -> Mask:
     middles = grid.low + grid.size * (np.stack(np.meshgrid(*sides, indexing="ij"), -1) + 0.5)
     away, _ = tree.query(middles.reshape(-1, len(unit)) / unit, distance_upper_bound=REACH)
     near = np.zeros(grid.shape, np.bool_)
-    near[tuple(slice(a, b) for a, b in zip(low, high, strict=True))] = (away < np.inf).reshape(
+    near[tuple(slice(a, b) for a, b in zip(low, high, strict=True))] = np.isfinite(away).reshape(
         middles.shape[:-1]
     )
     return np.asarray(entered | near)
