@@ -27,6 +27,7 @@ from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.iterates import each_seed, minutes
 from ringfence.reproduce.limit_worlds import EDGE, STRIDE
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, with_means
+from ringfence.reproduce.shared_unseen import unseen
 from ringfence.reproduce.solves import constraint_of
 from ringfence.reproduce.study import Study, Summary, kept, place, telling
 from ringfence.runs import config as configs
@@ -119,6 +120,14 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
         driver.drive(run, study.workers, telling(study.say))
     found = kept("shared", document, lambda: compared(run, world, truth, seed))
     summary = {**read_json(run / "summary.json"), "shared": found}
+    asked = variant.get("transfer")
+    if asked.get("goals"):
+        new = {**document, "transfer": asked}
+        summary["unseen"] = kept(
+            "unseen",
+            new,
+            lambda: unseen(run, world, truth, seed, asked["goals"], asked["episodes"]),
+        )
     return summary, float(read_json(run / "timing.json")["seconds"])
 
 
@@ -226,6 +235,19 @@ def figures(found: Mask, true: Mask) -> Row:
     }
 
 
+def of_unseen(found: Summary | None) -> Row:
+    """What a row says of goals that nobody demonstrated."""
+    if found is None:
+        return {}
+    return {
+        "unseen_violating_episodes": found["violating_episodes"],
+        "unseen_violating_steps": found["violating_steps"],
+        "unseen_reached": found["reached"],
+        "unseen_covered": found["covered"],
+        "unseen_failed": found["covered_failed"],
+    }
+
+
 def means(rows: Sequence[Row]) -> Row:
     """Of each figure, over the rows that know it; None where none does."""
     known = {key: [row[key] for row in rows if row[key] is not None] for key in rows[0]}
@@ -270,6 +292,7 @@ def shared_point(study: Study) -> Found:
                 "selected_minus_best": found["selected"]["iou"] - best,
                 "reward_above": last["learner_reward_mean"] - last["expert_reward_mean"],
                 "doubts": len(summary["doubts"]),
+                **of_unseen(summary.get("unseen")),
                 "minutes": minutes(seconds.get(seed)),
             }
             rows.append({**row, **own})
