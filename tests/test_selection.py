@@ -9,8 +9,8 @@ import pytest
 
 from ringfence.constraints.table import TableConstraint
 from ringfence.game import Record
-from ringfence.objects import Behaviour, Feature, Solution, Trajectory, behaviour_of
-from ringfence.selection import earns, pooled, select
+from ringfence.objects import Behaviour, Feature, Solution, Trajectory, behaviour_of, earns
+from ringfence.selection import pooled, select
 
 
 def behaviour(visits: list[float], reward: float, se: float = 0.0) -> Behaviour:

@@ -172,6 +172,20 @@ def J(pi: Behaviour, c: Constraint) -> float:
     return float(pi.visits @ c.cost(pi.features))
 
 
+#: Standard errors of the difference by which a learner has to earn more, or may earn less.
+ERRORS = 2.0
+#: Of the experts' reward: a soft-optimal learner strays, and loses a step, once in many million
+#: episodes, while sampled experts never did.
+REWARD_TOLERANCE = 1e-6
+
+
+def earns(pi: Behaviour, reward: float, se: float) -> int:
+    """1: more than demonstrators with that mean return, -1: less, 0: neither is sure."""
+    gained = pi.reward - reward
+    sure = ERRORS * float(np.hypot(pi.reward_se, se)) + REWARD_TOLERANCE * max(1.0, abs(reward))
+    return int(gained > sure) - int(gained < -sure)
+
+
 def widened(t: Trajectory, width: int) -> Array:
     """An episode's features, with what each step led to where `width` has that among them."""
     if t.features.shape[1] == width:

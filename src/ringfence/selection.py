@@ -22,13 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.game import Record
-from ringfence.objects import Array, Behaviour, Constraint, J
+from ringfence.objects import REWARD_TOLERANCE, Array, Behaviour, Constraint, J, earns
 
-#: Standard errors of the difference by which a learner has to earn more, or may earn less.
-ERRORS = 2.0
-#: Of the experts' reward: a soft-optimal learner strays, and loses a step, once in many million
-#: episodes, while sampled experts never did.
-REWARD_TOLERANCE = 1e-6
 #: What a step has to cost beyond the demonstrators', on average over an episode, to be a charge: a
 #: limit of 0 is approached by learning, and never reached.
 PER_STEP = 0.01
@@ -110,13 +105,6 @@ def pooled(one: Behaviour, other: Behaviour) -> tuple[float, float]:
     within = np.array([one.reward_se, other.reward_se]) ** 2 * sizes * (sizes - 1)
     squares = float((within + sizes * (means - mean) ** 2).sum())
     return mean, float(np.sqrt(squares / (n - 1) / n))
-
-
-def earns(pi: Behaviour, reward: float, se: float) -> int:
-    """1: more than the demonstrators with that mean return, -1: less, 0: neither is sure."""
-    gained = pi.reward - reward
-    sure = ERRORS * float(np.hypot(pi.reward_se, se)) + REWARD_TOLERANCE * max(1.0, abs(reward))
-    return int(gained > sure) - int(gained < -sure)
 
 
 def dearest(c: Constraint, sides: Sequence[Sequence[Behaviour]]) -> Array:

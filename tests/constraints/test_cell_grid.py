@@ -136,3 +136,16 @@ def test_a_continuous_world_has_a_table_by_default(tmp_path: Path) -> None:
     assert not c(logs["info/speed"][: 4 * own_cart.STEPS, None]).any()  # 2 of 6 are held out
     assert f"speed by {figure(c.constraint.grid.size[0])} m/s" in c.describe()
     assert "<svg" in learned.report(tmp_path / "page.html").read_text()
+
+
+def test_raw_tells_how_far_the_edge_is_and_costs_what_the_values_say() -> None:
+    grid = Grid((0,), np.zeros(1), np.ones(1), (8,))
+    values = np.array([0, 0, 0, 1, 1, 1, 0.5, 0])
+    c = CellConstraint(FEATURES, grid, values)
+    phi = np.zeros((8, len(FEATURES)))
+    phi[:, 0] = np.arange(8) + 0.5
+    assert c.raw(phi).tolist() == [-2.5, -1.5, -0.5, 1.5, 2.5, 1.5, 0.5, -0.5]
+    assert np.array_equal(c.activate(c.raw(phi)), values)
+    assert np.array_equal(c.cost(phi), values)
+    for same in (0.0, 1.0):
+        assert (CellConstraint(FEATURES, grid, np.full(8, same)).raw(phi) == same).all()

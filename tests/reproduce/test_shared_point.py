@@ -72,3 +72,20 @@ def test_recall_and_precision_are_shares_of_cells() -> None:
     assert figures(found, true) == {"iou": 0.5, "recall": 2 / 3, "precision": 2 / 3}
     assert figures(np.zeros(5, bool), true)["precision"] is None
     assert len(floor_cells()) == 400
+
+
+def test_the_error_of_shapes_is_in_the_sizes_of_the_obstacles(truth: Constraint) -> None:
+    text = (
+        "outside box(x, y) from (-0.43, -0.78) to (-0.12, -0.32) or disc(x, y) at (0.3, -0.103) of "
+        "radius 0.3 or disc(x, y) at (-0.3, 0.35) of radius 0.303"
+    )
+    error = shared_point.shapes_error(parse_constraint(text, XY), truth)
+    assert error == pytest.approx(0.01 / 0.3)
+    assert shared_point.shapes_error(truth, truth) == 0
+    disc = parse_constraint("outside disc(x, y) at (0.3, -0.1) of radius 0.3", XY)
+    assert shared_point.shapes_error(disc, truth) is None
+
+
+def test_means_are_over_what_is_known() -> None:
+    rows = [{"iou": 0.5, "recall": None}, {"iou": 1.0, "recall": None}]
+    assert shared_point.means(rows) == {"iou": 0.75, "recall": None}

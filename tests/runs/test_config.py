@@ -291,7 +291,7 @@ def test_a_game_gives_and_takes_nothing_negative(name: str) -> None:
 
 def test_a_kind_is_a_module_with_a_make() -> None:
     assert {"grid", "tables", "gym", "ant", "ant-bullet", "ant-maze"} <= set(kinds("worlds"))
-    assert set(kinds("players")) == {"regression", "ftrl", "payoff"}
+    assert set(kinds("players")) == {"regression", "ftrl", "payoff", "patches"}
     assert {"soft", "lp", "lagrangian", "planner", "ppo"} <= set(kinds("solvers"))
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.selection import REWARD_TOLERANCE, Selection
+from ringfence.objects import REWARD_TOLERANCE
+from ringfence.selection import Selection
 
 COMPARED = (
     "constraint_error",

@@ -9,8 +9,7 @@ import numpy as np
 
 from ringfence.analysis.played import Played
 from ringfence.analysis.unsettled import unsettled
-from ringfence.objects import Behaviour, Solution
-from ringfence.selection import earns
+from ringfence.objects import Behaviour, Solution, earns
 
 #: A learner breaks its limit beyond this multiple of it, and this much a step (a limit may be 0).
 TIMES, PER_STEP = 1.5, 0.01

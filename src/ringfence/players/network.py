@@ -6,7 +6,7 @@ far alone, so that the same game gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -21,12 +21,15 @@ from ringfence.constraints.mlp import MLPConstraint, zero_network
 from ringfence.errors import InvalidInput, SolverFailed
 from ringfence.objects import Array, Behaviour, Feature, J
 from ringfence.players.network_regions import forbidden_words
+from ringfence.players.patches import Patches, edge_distance
 from ringfence.players.player import History
 
 Params = list[tuple[Any, Any]]
+Field = Callable[[Array], Array]  # features [n, d] -> [n]
 
 FITTING = 30  # its stream of random numbers
 STEPS_AT_ONCE = 500  # minibatches compiled as one scan; their points are drawn before
+EVERYWHERE = 200_000  # points that stand for a box
 
 
 @dataclass
@@ -49,6 +52,10 @@ class MLPRegression:
     by the smallest amount that brings every task's experts within the tolerance. That amount is
     the constraint's `offset`; what the experts pay afterwards is J(pi_E^k, c).
 
+    With `places` the network is fitted to what these forbid instead of to labels: to the distance
+    from their edge, positive inside, in usual moves and at most one. Half of a minibatch are
+    experts' points, the other half are drawn from the box that they cover.
+
     T: an episode's length, in which the payoff is measured; seed: the path of its randomness.
     """
 
@@ -65,6 +72,7 @@ class MLPRegression:
     batch: int = 512  # 5,000 steps of [128, 128]: 3.5 s of one core
     final_rate: float = 1.0
     spread: float | None = None
+    places: Patches | None = None
     _last: MLPConstraint | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,7 +96,15 @@ class MLPRegression:
     def update(self, experts: Sequence[Behaviour], history: History) -> MLPConstraint:
         learners = [pi for iteration in history for pi in iteration]
         rng = np.random.default_rng([*self.seed, FITTING, len(history)])
-        c = self._fit(_Points.of(experts, self.spread), _Points.of(learners, self.spread), rng)
+        E, L = (_Points.of(group, self.spread) for group in (experts, learners))
+        target = None
+        if self.places is not None:
+            table = self.places.update(experts, history)
+            if not table.forbidden.any():
+                return self.initial()
+            target = edge_distance(table, self.places.moves)
+            L = _Points.everywhere(np.concatenate([E.features, L.features]), rng)
+        c = self._fit(E, L, rng, target)
         c = c if self.tolerance is None else within(c, experts, self.tolerance)
         self._last = replace(c, forbids=forbidden_words(c, experts, learners))
         return self._last
@@ -103,19 +119,26 @@ class MLPRegression:
         gaps = [J(pi, c) - J(pi_E, c) for pi, pi_E in zip(learners, experts, strict=True)]
         return float(np.mean(gaps) / self.T)
 
-    def _fit(self, E: _Points, L: _Points, rng: np.random.Generator) -> MLPConstraint:
+    def _fit(
+        self, E: _Points, L: _Points, rng: np.random.Generator, target: Field | None
+    ) -> MLPConstraint:
         mean, scale = _normalisation(E, L)
         mask = np.array([self.used is None or f.name in self.used for f in self.features])
         params = initial_layers([len(mask), *self.hidden, 1], mask, rng)
         penalty = 0.0 if self.tolerance is None else self.penalty
         half = self.batch // 2
+        sides = np.repeat(np.array([-1.0, 1.0], np.float32), half)
         state = optax.scale_by_adam().init(params)
         falling = np.linspace(1.0, self.final_rate, self.steps) * self.learning_rate
         for done in range(0, self.steps, STEPS_AT_ONCE):
             count = min(STEPS_AT_ONCE, self.steps - done)
             phi = np.concatenate([E.draw(rng, (count, half)), L.draw(rng, (count, half))], axis=1)
             x = ((phi - mean) / scale).astype(np.float32)
-            params, state = _descend(params, state, x * mask, penalty, falling[done : done + count])
+            label = np.broadcast_to(sides, x.shape[:2])
+            if target is not None:
+                label = target(phi.reshape(-1, len(mask))).reshape(x.shape[:2]).astype(np.float32)
+            rates = falling[done : done + count]
+            params, state = _descend(params, state, x * mask, label, penalty, rates)
         layers = [(np.array(w), np.array(b)) for w, b in params]
         if not all(np.isfinite(w).all() and np.isfinite(b).all() for w, b in layers):
             raise SolverFailed("the network's fit did not stay finite: lower its learning rate")
@@ -142,6 +165,13 @@ class _Points:
             visits = visits / np.bincount(square.ravel(), visits)[square.ravel()]
         cumulative = np.cumsum(visits)
         return cls(features, cumulative / cumulative[-1])
+
+    @classmethod
+    def everywhere(cls, points: Array, rng: np.random.Generator) -> _Points:
+        """Points all over the box that some cover."""
+        low, high = points.min(axis=0), points.max(axis=0)
+        drawn = rng.uniform(low, high, (EVERYWHERE, len(low)))
+        return cls(drawn, np.arange(1, EVERYWHERE + 1) / EVERYWHERE)
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         rows = np.searchsorted(self.cumulative, rng.random(shape), side="right")
@@ -175,32 +205,32 @@ def initial_layers(sizes: list[int], mask: NDArray[np.bool_], rng: np.random.Gen
 
 @jax.jit
 def _descend(
-    params: Params, state: Any, x: jax.Array, penalty: float, rates: jax.Array
+    params: Params, state: Any, x: jax.Array, label: jax.Array, penalty: float, rates: jax.Array
 ) -> tuple[Params, Any]:
     """Adam over minibatches x [steps, batch, d], of which the first half are experts.
 
-    rates [steps] are the learning rates.
+    label [steps, batch]: what is fitted; rates [steps]: the learning rates.
 
     An unused feature arrives as 0: its weights get no gradient and stay 0.
     """
     adam = optax.scale_by_adam()
     half = x.shape[1] // 2
-    label = jnp.where(jnp.arange(x.shape[1]) < half, -1.0, 1.0)
 
-    def loss(p: Params, batch: jax.Array) -> jax.Array:
+    def loss(p: Params, batch: jax.Array, y: jax.Array) -> jax.Array:
         raw = network(p, batch)
         cost = jnp.log1p(jax.nn.relu(raw[:half])).mean()
-        return jnp.square(raw - label).mean() + penalty * cost
+        return jnp.square(raw - y).mean() + penalty * cost
 
     def step(
-        carry: tuple[Params, Any], now: tuple[jax.Array, jax.Array]
+        carry: tuple[Params, Any], now: tuple[jax.Array, jax.Array, jax.Array]
     ) -> tuple[tuple[Params, Any], None]:
-        (p, s), (batch, rate) = carry, now
-        updates, s = adam.update(jax.grad(loss)(p, batch), s)
+        (p, s), (batch, y, rate) = carry, now
+        updates, s = adam.update(jax.grad(loss)(p, batch, y), s)
         scaled = jax.tree.map(lambda u: -rate * u, updates)
         return (optax.apply_updates(p, scaled), s), None
 
-    (params, state), _ = jax.lax.scan(step, (params, state), (x, rates.astype(jnp.float32)))
+    rates = rates.astype(jnp.float32)
+    (params, state), _ = jax.lax.scan(step, (params, state), (x, label, rates))
     return params, state
 
 

@@ -42,7 +42,8 @@ class Ground:
 
     family: the class, restricted where the game says so; T: the episode's length, in which
     payoffs are measured; experts [K]: what the demonstrations amount to; N: the most iterations;
-    seed: of the run.
+    seed: of the run; moves [d]: how far a demonstrator usually moves in a step, feature by feature,
+    where steps are known.
     """
 
     family: Family
@@ -51,6 +52,7 @@ class Ground:
     multi_task: bool
     N: int
     seed: int
+    moves: Array | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from ringfence.constraints.linear import LinearConstraint
 from ringfence.constraints.template import Template
 from ringfence.errors import InvalidInput
 from ringfence.objects import Array, Behaviour, Constraint
+from ringfence.players import patches
 from ringfence.players.least_squares import least_squares_under, solve_normal
 from ringfence.players.player import ConstraintPlayer, Ground, History, payoff, payoff_gradient
 
@@ -42,6 +43,7 @@ class NetworkFit:
     batch: int = 256  # points of a minibatch, half experts' and half learners'
     penalty: float = 3.0  # weight of the experts' mean cost in the loss of the restricted class
     spread: float | None = None  # points by squares of this side (None: by visits)
+    places: bool = False  # fit what hangs together (players/patches.py), on up to 3 features
     stream: tuple[int, ...] = (50,)  # random numbers come from (the run's seed, *stream)
 
 
@@ -75,6 +77,9 @@ def make(config: Config, ground: Ground) -> ConstraintPlayer:
 
     tolerance = 0.0 if ground.multi_task and config.tolerance is None else config.tolerance
     settings = asdict(config.network)
+    names = [f.name for f in family.features]
+    places = patches.places(ground, [names.index(n) for n in family.used])
+    settings["places"] = places if settings["places"] and ground.multi_task else None
     return MLPRegression(
         family.features,
         ground.T,

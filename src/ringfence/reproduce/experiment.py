@@ -107,8 +107,11 @@ class Training:
 
 @dataclass(frozen=True)
 class Transfer:
+    """goals: new ones, of which nobody demonstrated any."""
+
     clearance: float = 0.0
     episodes: int = 100
+    goals: int = 0
 
 
 @dataclass(frozen=True)

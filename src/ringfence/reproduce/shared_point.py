@@ -9,24 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.analysis.played import Played
+from ringfence.constraints.regions import Disc, RegionConstraint
 from ringfence.demos.logs import Log
 from ringfence.disk import read_json
 from ringfence.objects import Array, Behaviour, Constraint, Demonstrations, Trajectory
+from ringfence.players.player import Begun, Ground
 from ringfence.reproduce.demonstrate import configuration
 from ringfence.reproduce.exact_tasks import overlap
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.iterates import each_seed, minutes
 from ringfence.reproduce.limit_worlds import EDGE, STRIDE
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, with_means
+from ringfence.reproduce.shared_unseen import unseen
 from ringfence.reproduce.solves import constraint_of
 from ringfence.reproduce.study import Study, Summary, kept, place, telling
+from ringfence.runs import config as configs
 from ringfence.runs import driver
-from ringfence.runs.config import make_world
+from ringfence.runs.config import make_player, make_world
+from ringfence.runs.demonstrated import usual_moves
 from ringfence.runs.gather import complete, split
 from ringfence.solvers.collecting import evaluate, seen_of
 
@@ -35,6 +42,8 @@ EPISODES, FRESH = 60, 100
 COUNTED = 73
 #: Of the demonstrators' plan and of what is compared, m.
 PITCH, CELL = 0.02, 0.1
+#: Of the tasks, that must agree for their average to forbid.
+HALF = 0.5
 #: Of `raw`: demonstrators who stood on the very edge would break it by rounding.
 EDGE_IS_OUT = 1e-6
 
@@ -111,11 +120,19 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
         driver.drive(run, study.workers, telling(study.say))
     found = kept("shared", document, lambda: compared(run, world, truth, seed))
     summary = {**read_json(run / "summary.json"), "shared": found}
+    asked = variant.get("transfer")
+    if asked.get("goals"):
+        new = {**document, "transfer": asked}
+        summary["unseen"] = kept(
+            "unseen",
+            new,
+            lambda: unseen(run, world, truth, seed, asked["goals"], asked["episodes"]),
+        )
     return summary, float(read_json(run / "timing.json")["seconds"])
 
 
-def compared(run: Any, world: Any, truth: Constraint, seed: int) -> Summary:
-    """Each iterate and the trivial rival against the truth; the selected learners' episodes."""
+def compared(run: Path, world: Any, truth: Constraint, seed: int) -> Summary:
+    """Each iterate and the rivals against the truth; the selected learners' episodes."""
     played = driver.replay(run)
     demonstrated = [t.features for d in played.demos for _, t in d.labelled]
     learners = [pi for record in played.records for pi in record.learners]
@@ -124,6 +141,7 @@ def compared(run: Any, world: Any, truth: Constraint, seed: int) -> Summary:
     true = forbidden(truth, entered)
     unvisited = ~np.isin(keys(entered), keys(visited))
     floor = floor_cells()
+    single = [forbidden(c, entered) for c in of_single_tasks(run, played)]
     each = [figures(forbidden(r.c, entered), true) for r in played.records]
     chosen = played.records[played.chosen.i - 1]
     episodes = [
@@ -134,10 +152,54 @@ def compared(run: Any, world: Any, truth: Constraint, seed: int) -> Summary:
     everywhere = figures(forbidden(chosen.c, floor), forbidden(truth, floor))
     return {
         "each": each,
-        "selected": {**each[played.chosen.i - 1], **violations(episodes, truth)},
+        "selected": {
+            **each[played.chosen.i - 1],
+            **violations(episodes, truth),
+            "error": shapes_error(chosen.c, truth),
+        },
         "whole_floor": everywhere,
-        "unvisited": figures(unvisited, true),
+        "rivals": {
+            "forbid all unvisited": figures(unvisited, true),
+            "single-task": means([figures(found, true) for found in single]),
+            "average of single-task": figures(np.mean(single, axis=0) > HALF, true),
+            "maximum of single-task": figures(np.any(single, axis=0), true),
+        },
     }
+
+
+def of_single_tasks(run: Path, played: Played) -> list[Constraint]:
+    """What the same player says of each task's demonstrations and learners alone, [K]."""
+    config = configs.read(run / "config.toml")
+    moves, N = usual_moves(played.demos), len(played.records)
+    found = []
+    for k, pi_E in enumerate(played.experts):
+        T = float(pi_E.length)
+        ground = Ground(played.family, T, [pi_E], True, N, config.seed, moves)
+        history = [[group[k]] for group in (*first_of(played), *(r.shown for r in played.records))]
+        found.append(make_player(config.player, ground).update([pi_E], history))
+    return found
+
+
+def first_of(played: Played) -> list[Sequence[Behaviour]]:
+    """The learners [K] that the player knew before the game, where it did."""
+    return [played.player.first] if isinstance(played.player, Begun) else []
+
+
+def shapes_error(c: Constraint, truth: Constraint) -> float | None:
+    """Of regions: the largest difference of a number from the true shape's, in that shape's size: a
+    disc's radius, a box's width along that side. None where c is no region of as many shapes of
+    each kind."""
+    if not isinstance(c, RegionConstraint) or not isinstance(truth, RegionConstraint):
+        return None
+    kinds = [sorted(type(s).__name__ for s in of.shapes) for of in (c, truth)]
+    if kinds[0] != kinds[1]:
+        return None
+    errors = []
+    for shape in truth.shapes:
+        alike = [s for s in c.shapes if type(s) is type(shape)]
+        size = shape.radius if isinstance(shape, Disc) else np.tile(shape.high - shape.low, 2)
+        errors.append(min(float((np.abs(s.numbers - shape.numbers) / size).max()) for s in alike))
+    return max(errors)
 
 
 def features(group: Sequence[Behaviour]) -> list[Array]:
@@ -173,6 +235,25 @@ def figures(found: Mask, true: Mask) -> Row:
     }
 
 
+def of_unseen(found: Summary | None) -> Row:
+    """What a row says of goals that nobody demonstrated."""
+    if found is None:
+        return {}
+    return {
+        "unseen_violating_episodes": found["violating_episodes"],
+        "unseen_violating_steps": found["violating_steps"],
+        "unseen_reached": found["reached"],
+        "unseen_covered": found["covered"],
+        "unseen_failed": found["covered_failed"],
+    }
+
+
+def means(rows: Sequence[Row]) -> Row:
+    """Of each figure, over the rows that know it; None where none does."""
+    known = {key: [row[key] for row in rows if row[key] is not None] for key in rows[0]}
+    return {key: float(np.mean(values)) if values else None for key, values in known.items()}
+
+
 def violations(episodes: Sequence[Trajectory], truth: Constraint) -> Row:
     beyond = [truth.cost(t.features) > 0 for t in episodes]
     return {
@@ -191,7 +272,7 @@ COLUMNS = (
 
 
 def shared_point(study: Study) -> Found:
-    """A row per game, and one for the rival that forbids whatever no demonstrator visited."""
+    """A row per game, and one for each of its rivals."""
     rows: Rows = []
     for variant in study.variants:
         seconds = study.seconds(variant)
@@ -211,8 +292,9 @@ def shared_point(study: Study) -> Found:
                 "selected_minus_best": found["selected"]["iou"] - best,
                 "reward_above": last["learner_reward_mean"] - last["expert_reward_mean"],
                 "doubts": len(summary["doubts"]),
+                **of_unseen(summary.get("unseen")),
                 "minutes": minutes(seconds.get(seed)),
             }
             rows.append({**row, **own})
-            rows.append({**row, "method": "forbid all unvisited", **found["unvisited"]})
+            rows += [{**row, "method": name, **figure} for name, figure in found["rivals"].items()]
     return Found(with_means(rows, ["variant", "method", "constraint_class", "tasks", "world"]))

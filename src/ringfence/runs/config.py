@@ -79,8 +79,8 @@ class Game:
     the experts' reward at which a training within its limit may stop early (0: never); raw_in: what
     an inequality's or a region's raw value is measured in: the features' own units, or the
     demonstrated range of what is not learned in it ("range"), so that units don't matter; there
-    cells whose size nobody gave are not of round sizes either; policies: one for each task, or "one"
-    for all of them, where a task's goal stands in the observation.
+    cells whose size nobody gave are not of round sizes either; policies: one for each task, or
+    "one" for all of them, where a task's goal stands in the observation.
     """
 
     method: Literal["mt-icl", "icl"] = "mt-icl"

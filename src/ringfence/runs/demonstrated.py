@@ -14,6 +14,7 @@ from ringfence.demos.dataset import of_tasks
 from ringfence.errors import InvalidInput
 from ringfence.experts import optimal
 from ringfence.objects import (
+    Array,
     Behaviour,
     Demonstrations,
     NotHere,
@@ -26,6 +27,9 @@ from ringfence.runs.config import Config
 from ringfence.worlds.continuous import check_shapes, check_units, is_continuous
 from ringfence.worlds.finite import FiniteTask
 from ringfence.worlds.world import Cells, World
+
+#: The share of a feature's moves that a usual one is not exceeded by.
+USUAL = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +153,14 @@ def fitting(task: Task, d: TaskDemos, demos: Demonstrations) -> TaskDemos:
     for label, t in d.labelled:
         check_shapes(task, label, t)  # type: ignore[arg-type]
     return d
+
+
+def usual_moves(demos: Sequence[TaskDemos]) -> Array:
+    """How far each feature moves in a step where it moves at all, [d]: all but the widest moves are
+    not wider; 0 for one that never moves."""
+    moves = [np.abs(np.diff(t.features, axis=0)) for d in demos for t in d.train]
+    each = np.concatenate(moves).T
+    return np.array([np.quantile(m[m > 0], USUAL) if (m > 0).any() else 0.0 for m in each])
 
 
 def refuse_constant(shown: Demonstrated, used: Sequence[str]) -> None:

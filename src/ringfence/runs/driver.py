@@ -52,7 +52,13 @@ from ringfence.runs import folder
 from ringfence.runs.backend import Backend, Solves, make_backend
 from ringfence.runs.class_checks import warnings
 from ringfence.runs.config import Config, make_player, make_solver, make_world
-from ringfence.runs.demonstrated import Demonstrated, evidence_groups, match, refuse_constant
+from ringfence.runs.demonstrated import (
+    Demonstrated,
+    evidence_groups,
+    match,
+    refuse_constant,
+    usual_moves,
+)
 from ringfence.runs.folder import (
     Clock,
     Event,
@@ -119,7 +125,7 @@ def assemble(config: Config, demos: Demonstrations, world: World | None = None) 
     )
     ground = Ground(
         family, episode_length(shown), shown.train, game.method == "mt-icl", game.iterations,
-        config.seed,
+        config.seed, usual_moves(shown.demos),
     )  # fmt: skip
     solver = make_solver(config.solver)
     check_opening(config, solver.learns)

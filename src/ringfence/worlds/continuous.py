@@ -31,6 +31,10 @@ ITERATION: dict[str, Any] = {
     "checkpoint_every": 20,
 }
 
+#: A network's fit in the game of several tasks. Of rates 3e-4 (constant), 1e-3 and 2e-3 (falling)
+#: the one that had to be lowered least for the demonstrators (a point among obstacles).
+PLACES: dict[str, Any] = {"places": True, "learning_rate": 1e-3, "final_rate": 0.03}
+
 MOST_AXES = 3  # of a table over cells
 
 
@@ -96,11 +100,22 @@ class ContinuousWorld:
         single = len(self.tasks) == 1
         # A budget is stated in the units of a cost, so in those of the features.
         stated = bool(given.get("player", {}).get("expert_budget"))
+        usual = {
+            "constraint": "table" if len(self.features) <= MOST_AXES else "mlp",
+            "method": "icl" if single else "mt-icl",
+        }
+        chosen = {**usual, **given.get("game", {})}
+        player: dict[str, Any] = {}
+        if chosen["method"] == "mt-icl":
+            if str(chosen["constraint"]).strip().startswith("table"):
+                player = {"kind": "patches"}
+            elif chosen["constraint"] == "mlp":
+                player = {"kind": "regression", "network": PLACES}
         return {
+            "player": player,
             "game": {
+                **usual,
                 "raw_in": "features" if stated else self.raw_in,
-                "constraint": "table" if len(self.features) <= MOST_AXES else "mlp",
-                "method": "icl" if single else "mt-icl",
                 "iterations": 10,
                 "extra": 0 if single else 5,  # one task's trained demonstrators are rarely the best
                 "epsilon": -1.0,
