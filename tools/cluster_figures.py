@@ -84,14 +84,25 @@ def events(run: Path) -> list[dict[str, Any]]:
 # Games -------------------------------------------------------------------------------------------
 
 
-def timed_game(run: Path, nodes: Any, updates: int, lose: bool = False) -> float:
-    """Seconds of a game of 8 tasks; lose: a node in its first solve, and another joins."""
+def timed_game(
+    run: Path, nodes: Any, updates: int, lose: bool = False
+) -> tuple[float, float | None]:
+    """Seconds of a game of 8 tasks; lose: a node in its first solve, and another joins, which is
+    told of by the seconds that it took to start up, from the loss to its first update."""
     config, demos = eight_tasks(solver=ppo(updates))
     warm, _ = eight_tasks(solver=ppo(2))
     far = threading.Event()
+    lost_at: list[float] = []
+    before, ready = set[str](), list[float]()
 
     def on_event(event: dict[str, Any]) -> None:
-        if event["event"] == "update" and event["i"] == 1 and event["update"] >= 20:
+        if event["event"] != "update":
+            return
+        if not lost_at:
+            before.add(event.get("where", ""))
+        elif event.get("where", "") not in before and not ready:
+            ready.append(time.monotonic())
+        if event["i"] == 1 and event["update"] >= 20:
             far.set()
 
     driver.create(run, config, demos)
@@ -105,27 +116,30 @@ def timed_game(run: Path, nodes: Any, updates: int, lose: bool = False) -> float
         played = thread.submit(driver.drive, run, who, on_event)
         if lose:
             far.wait()
+            lost_at.append(time.monotonic())
             nodes.lose()
             nodes.nodes.append(nodes.join())  # by the main thread: Ray handles signals
         played.result()
-        return time.monotonic() - begun
+        seconds = time.monotonic() - begun
+    return seconds, ready[0] - lost_at[0] if ready else None
 
 
 def game(home: Path, updates: int = UPDATES) -> None:
     driver.create(home / "here", *eight_tasks(solver=ppo(updates)))
     driver.drive(home / "here")
     with pinned(1) as nodes:
-        one = timed_game(home / "one", nodes, updates)
+        one, _ = timed_game(home / "one", nodes, updates)
     with pinned(2) as nodes:
-        two = timed_game(home / "two", nodes, updates)
+        two, _ = timed_game(home / "two", nodes, updates)
     with pinned(2) as nodes:
-        lost = timed_game(home / "lost", nodes, updates, lose=True)
+        lost, start_up = timed_game(home / "lost", nodes, updates, lose=True)
     for name in ("one", "two", "lost"):
         same(home / "here", home / name)
     losses = [e for e in events(home / "lost") if e["event"] == "lost"]
     print(f"one node {one:.1f} s, two {two:.1f} s ({two / one:.2f})")
     print(
-        f"one lost, one joined: {lost:.1f} s ({lost / two:.2f} of two), {len(losses)} solves lost"
+        f"one lost, one joined: {lost:.1f} s ({lost / two:.2f} of two), {len(losses)} solves lost; "
+        f"{start_up} s until the one that joined trained, while the other went on alone"
     )
 
 
