@@ -1,7 +1,7 @@
 """The figures of docs/scale.md about clusters, on local nodes that only this machine can reach.
 
     python tools/cluster_figures.py game [600]  8 tasks, trainings: one node, two, one lost
-    python tools/cluster_figures.py study       6 seeds, trainings: one node, two
+    python tools/cluster_figures.py study [600] 6 seeds, trainings: one node, two
     python tools/cluster_figures.py kills       8 tasks, trainings: the driver killed 10 times
     python tools/cluster_figures.py sleeping    1,000 solves of 1 s on two nodes of 8 slots
 
@@ -143,8 +143,8 @@ def game(home: Path, updates: int = UPDATES) -> None:
     )
 
 
-def study(home: Path) -> None:
-    tables = document("gym", solver=ppo(UPDATES))
+def study(home: Path, updates: int = UPDATES) -> None:
+    tables = document("gym", solver=ppo(updates))
     base = {k: v for k, v in tables.items() if k not in ("command", "seed")}
     file = {
         "about": "carts",
@@ -278,7 +278,7 @@ def sleeping(home: Path) -> None:
 if __name__ == "__main__":
     measures: dict[str, Any] = {"game": game, "study": study, "kills": kills, "sleeping": sleeping}
     name, *numbers = sys.argv[1:] or [""]
-    if name not in measures or (numbers and name != "game"):
-        sys.exit(f"one of {', '.join(measures)}; after game: updates of a training")
+    if name not in measures or (numbers and name not in ("game", "study")):
+        sys.exit(f"one of {', '.join(measures)}; after game and study: updates of a training")
     with TemporaryDirectory(prefix="cluster-figures-") as folder:
         measures[name](Path(folder), *map(int, numbers))
