@@ -87,23 +87,18 @@ def events(run: Path) -> list[dict[str, Any]]:
 def timed_game(
     run: Path, nodes: Any, updates: int, lose: bool = False
 ) -> tuple[float, float | None]:
-    """Seconds of a game of 8 tasks; lose: a node in its first solve, and another joins, which is
-    told of by the seconds that it took to start up, from the loss to its first update."""
+    """Seconds of a game of 8 tasks; lose: a node in its first solve, and another joins, with the
+    seconds that this one took to start up, from the loss to its first update."""
     config, demos = eight_tasks(solver=ppo(updates))
     warm, _ = eight_tasks(solver=ppo(2))
-    far = threading.Event()
-    lost_at: list[float] = []
-    before, ready = set[str](), list[float]()
+    far, lost_at = threading.Event(), 0.0
+    first: dict[str, float] = {}  # each node's first update, also before the clock begins
 
     def on_event(event: dict[str, Any]) -> None:
-        if event["event"] != "update":
-            return
-        if not lost_at:
-            before.add(event.get("where", ""))
-        elif event.get("where", "") not in before and not ready:
-            ready.append(time.monotonic())
-        if event["i"] == 1 and event["update"] >= 20:
-            far.set()
+        if event["event"] == "update":
+            first.setdefault(event["where"], time.monotonic())
+            if event["i"] == 1 and event["update"] >= 20:
+                far.set()
 
     driver.create(run, config, demos)
     driver.create(run.with_name(f"{run.name}-warm"), warm, demos)
@@ -111,17 +106,18 @@ def timed_game(
         engine(1, nodes.address, config.world, config.solver) as who,
         ThreadPoolExecutor(1) as thread,
     ):
-        driver.drive(run.with_name(f"{run.name}-warm"), who)
+        driver.drive(run.with_name(f"{run.name}-warm"), who, on_event)
         begun = time.monotonic()
         played = thread.submit(driver.drive, run, who, on_event)
         if lose:
             far.wait()
-            lost_at.append(time.monotonic())
+            lost_at = time.monotonic()
             nodes.lose()
             nodes.nodes.append(nodes.join())  # by the main thread: Ray handles signals
         played.result()
         seconds = time.monotonic() - begun
-    return seconds, ready[0] - lost_at[0] if ready else None
+    joined = len(first) == 3  # two of before, and the one that joined
+    return seconds, max(first.values()) - lost_at if lose and joined else None
 
 
 def game(home: Path, updates: int = UPDATES) -> None:
@@ -136,10 +132,11 @@ def game(home: Path, updates: int = UPDATES) -> None:
     for name in ("one", "two", "lost"):
         same(home / "here", home / name)
     losses = [e for e in events(home / "lost") if e["event"] == "lost"]
+    alone = "not seen" if start_up is None else f"{start_up:.1f} s"
     print(f"one node {one:.1f} s, two {two:.1f} s ({two / one:.2f})")
     print(
         f"one lost, one joined: {lost:.1f} s ({lost / two:.2f} of two), {len(losses)} solves lost; "
-        f"{start_up} s until the one that joined trained, while the other went on alone"
+        f"from the loss to the first update of the one that joined: {alone}"
     )
 
 
