@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,8 +68,8 @@ def channels(problem: Problem) -> tuple[Channel, ...]:
 
 @dataclass(frozen=True)
 class Rates:
-    """Per step of a rollout: reward; ends: episodes that ended; costs [k]; firsts [k]: episodes
-    that cost something for the first time."""
+    """Per step of a rollout's own episodes (retries say nothing of them): reward; ends: episodes that
+    ended; costs [k]; firsts [k]: episodes that cost something for the first time."""
 
     reward: float
     ends: float
@@ -100,11 +100,15 @@ def first_costs(
 
 
 def rates_of(chunk: Chunk, costs: Array, first: NDArray[np.bool_]) -> Rates:
-    def means(values: NDArray[np.generic]) -> tuple[float, ...]:
-        return tuple(map(float, values.mean(axis=(0, 1))))
+    own = ~chunk.retried
+    if not own.any():  # nothing better is known
+        own = np.ones_like(own)
+    ended = chunk.terminated | chunk.truncated
 
-    ends = float((chunk.terminated | chunk.truncated).mean())
-    return Rates(float(chunk.rewards.mean()), ends, means(costs), means(first))
+    def mean(values: NDArray[np.generic]) -> Any:
+        return values[own].mean(axis=0).tolist()
+
+    return Rates(mean(chunk.rewards), mean(ended), tuple(mean(costs)), tuple(mean(first)))
 
 
 def mean_rates(several: Sequence[Rates]) -> Rates:

@@ -223,7 +223,8 @@ class Learner:
 class Record:
     """One update. Reward and length: means over the episodes that ended in it, None if none did.
 
-    `cost` is an episode's, its length * mean step cost, summed over the limits, like `delta` and
+    Retries (worlds/sim/retries.py) are not counted. `cost` is an episode's, its length * mean step
+    cost, summed over the limits, like `delta` and
     `lam`; chance: that an episode costs anything (the largest of the channels'); reward_rate:
     horizon * mean step reward; kl: how far the update moved the policy.
     """
@@ -413,7 +414,10 @@ def make_collector(problem: Problem, config: PPOConfig) -> Collector:
     """The task's collector, after all that can be checked before the first step."""
     task, share = checked(problem, config.start_share), config.start_share
     raw = seen_of(problem.constraint, config.augment)
-    return task.collector(CollectorSpec(config.copies, raw, problem.seed, problem.states, share))
+    retries = settings.RETRY_SHARE if all(c.zero for c in channels(problem)) else 0.0
+    return task.collector(
+        CollectorSpec(config.copies, raw, problem.seed, problem.states, share, retries)
+    )
 
 
 # The solver ------------------------------------------------------------------------------------

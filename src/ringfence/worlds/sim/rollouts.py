@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ringfence.objects import Array, Feature, Trajectory
 from ringfence.worlds.sim.border import Border
+from ringfence.worlds.sim.retries import Retries
 
 Array32 = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[Any]]
@@ -120,7 +121,8 @@ class CollectorSpec:
     """What a collector needs to know.
 
     raw: phi [n, d] -> [n], the constraint's raw value, the policy's extra input;
-    starts [n, s]: states from demonstrations where a `start_share` of episodes begins.
+    starts [n, s]: states from demonstrations where a `start_share` of episodes begins; retry_share:
+    of episodes that begin where one began in which raw was above 0 (sim/retries.py).
     """
 
     copies: int
@@ -128,6 +130,7 @@ class CollectorSpec:
     seed: tuple[int, ...]
     starts: Array | None = None
     start_share: float = 0.0
+    retry_share: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +141,9 @@ class Chunk:
     actions [T, N, a] as drawn, before they are clipped (of choices: their numbers); log_probs
     [T, N]; rewards [T, N]; features [T, N, d]; terminated, truncated [T, N]; last_inputs [N, o + 1]
     after the last step; final_inputs [m, o + 1] and final_at [m, 2] = (t, n): what a truncated
-    episode would have seen next; returns, lengths [k]: the episodes that ended, from their start.
+    episode would have seen next; retried [T, N]: steps of episodes that are tried again, which say
+    nothing of what an episode earns and costs; returns, lengths [k]: the others that ended, from
+    their start.
     """
 
     inputs: Array
@@ -151,6 +156,7 @@ class Chunk:
     last_inputs: Array
     final_inputs: Array
     final_at: NDArray[np.int64]
+    retried: NDArray[np.bool_]
     returns: Array
     lengths: Array
 
@@ -174,6 +180,7 @@ def join_chunks(parts: Sequence[Chunk]) -> Chunk:
             "features",
             "terminated",
             "truncated",
+            "retried",
         )
     }
     rows = {
@@ -298,6 +305,7 @@ class LocalCollector:
         self._length = np.zeros(n)
         self._observation = np.zeros((n, task.observation_dim))
         self._augmentation = np.zeros(n)
+        self._retries = Retries(n, first, spec.retry_share, spec.seed)
         self._started = False
         self._left: dict[str, NDArray[Any]] | None = None  # the training that `episodes` left
 
@@ -321,14 +329,16 @@ class LocalCollector:
             self._length += 1
             self._observation = step.observations
             self._augmentation = self._spec.raw(step.features)
+            self._retries.saw(self._augmentation)
             truncated = self._age >= task.horizon
             if step.truncated is not None:
                 truncated |= step.truncated
             truncated &= ~step.terminated
-            data.record(t, inputs, actions, log_probs, step, truncated)
+            data.record(t, inputs, actions, log_probs, step, truncated, self._retries.now)
             ended = np.flatnonzero(step.terminated | truncated)
             if len(ended):
-                data.finish(t, truncated, self._inputs(), self._return[ended], self._length[ended])
+                own = ended[~self._retries.now[ended]]
+                data.finish(t, truncated, self._inputs(), self._return[own], self._length[own])
                 self._start(ended)
         return data.chunk(self._inputs())
 
@@ -363,6 +373,7 @@ class LocalCollector:
             "return": self._return.copy(),
             "length": self._length.copy(),
             "augmentation": self._augmentation.copy(),
+            **self._retries.save(),
         }
 
     def restore(self, saved: Arrays) -> None:
@@ -376,6 +387,7 @@ class LocalCollector:
         self._return = saved["return"].astype(np.float64)
         self._length = saved["length"].astype(np.float64)
         self._augmentation = saved["augmentation"].astype(np.float64)
+        self._retries.restore(saved)
 
     def close(self) -> None:
         self._sim.close()
@@ -395,7 +407,9 @@ class LocalCollector:
     def _start(self, which: NDArray[np.intp]) -> None:
         """New episodes in the copies `which`: the task's start, or a demonstration's state."""
         rngs = [
-            np.random.default_rng([*self._spec.seed, START, self._first + int(i), int(e)])
+            np.random.default_rng(
+                [*self._spec.seed, START, self._first + int(i), self._retries.next(int(i), int(e))]
+            )
             for i, e in zip(which, self._episode[which], strict=True)
         ]
         self._observation = self._sim.reset(which, rngs)
@@ -504,6 +518,7 @@ class _Recorder:
         self._features = np.empty((steps, n, len(task.features)))
         self._terminated = np.empty((steps, n), np.bool_)
         self._truncated = np.empty((steps, n), np.bool_)
+        self._retried = np.empty((steps, n), np.bool_)
         self._final_inputs: list[Array] = [np.empty((0, task.observation_dim + 1))]
         self._final_at: list[tuple[int, int]] = []
         self._returns: list[float] = []
@@ -517,11 +532,12 @@ class _Recorder:
         log_probs: Array32,
         step: Step,
         truncated: NDArray[np.bool_],
+        retried: NDArray[np.bool_],
     ) -> None:
         self._inputs[t], self._actions[t], self._rewards[t] = inputs, actions, step.rewards
         self._log_probs[t] = log_probs
         self._features[t], self._terminated[t] = step.features, step.terminated
-        self._truncated[t] = truncated
+        self._truncated[t], self._retried[t] = truncated, retried
 
     def finish(
         self, t: int, truncated: NDArray[np.bool_], inputs: Array, returns: Array, lengths: Array
@@ -544,6 +560,7 @@ class _Recorder:
             last_inputs=last_inputs,
             final_inputs=np.concatenate(self._final_inputs),
             final_at=np.array(self._final_at, np.int64).reshape(-1, 2),
+            retried=self._retried,
             returns=np.array(self._returns),
             lengths=np.array(self._lengths),
         )
