@@ -68,8 +68,8 @@ def channels(problem: Problem) -> tuple[Channel, ...]:
 
 @dataclass(frozen=True)
 class Rates:
-    """Per step of a rollout's own episodes (retries say nothing of them): reward; ends: episodes that
-    ended; costs [k]; firsts [k]: episodes that cost something for the first time."""
+    """Per step of a rollout, its retries left out: reward; ends: episodes that ended; costs [k];
+    firsts [k]: episodes that cost something for the first time."""
 
     reward: float
     ends: float

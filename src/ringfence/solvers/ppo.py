@@ -224,9 +224,9 @@ class Record:
     """One update. Reward and length: means over the episodes that ended in it, None if none did.
 
     Retries (worlds/sim/retries.py) are not counted. `cost` is an episode's, its length * mean step
-    cost, summed over the limits, like `delta` and
-    `lam`; chance: that an episode costs anything (the largest of the channels'); reward_rate:
-    horizon * mean step reward; kl: how far the update moved the policy.
+    cost, summed over the limits, like `delta` and `lam`; chance: that an episode costs anything
+    (the largest of the channels'); reward_rate: horizon * mean step reward; kl: how far the update
+    moved the policy.
     """
 
     update: int
@@ -266,7 +266,7 @@ def learn(
     share = np.float32(max(1 / (done + 1), settings.UNITS_SHARE))
     rows, critic, units, worth = estimates(
         learner.params["critic"], learner.units, share,
-        prepare(chunk, signals, acted, task.horizon), lam, config.discount, pace.gae,
+        prepare(chunk, signals, acted, task.horizon), lam, pace.discount, pace.gae,
     )  # fmt: skip
     both = improve(learner, learner.params | {"critic": critic}, rows, problem, config)
     params = {k: d.params for k, d in both.items()}
@@ -311,10 +311,10 @@ def learn(
 def next_rate(rate: float, kl: float, config: PPOConfig, fresh: bool) -> float:
     """Of the actor: lower after an update that moved it too far, up again after a small one; a
     policy that was given is not rushed."""
-    if kl > config.kl:
+    if kl > config.pace.kl:
         return rate / settings.RATE_STEP
     most = settings.MOST_RATE if fresh else 1.0
-    return min(most, rate * settings.RATE_STEP) if kl < config.kl / 2 else rate
+    return min(most, rate * settings.RATE_STEP) if kl < config.pace.kl / 2 else rate
 
 
 def improve(

@@ -71,7 +71,5 @@ def test_saved_retries_go_on_the_same() -> None:
     for episode in range(5):
         after(one, episode, broken=True)
     two.restore(one.save())
-    later = [
-        [after(r, e, broken=e % 2 == 0) for e in range(5, 30)] for r in (one, two)
-    ]
+    later = [[after(r, e, broken=e % 2 == 0) for e in range(5, 30)] for r in (one, two)]
     assert later[0] == later[1]
