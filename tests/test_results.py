@@ -49,6 +49,7 @@ def test_every_variant_has_its_manifest_and_every_table_its_rows(name: str) -> N
         ("cheetah", "checked"),
         ("baselines", "methods"),
         ("selection", "chosen_iterates"),
+        ("few", "few_estimates"),
     ],
 )
 def test_a_table_is_made_from_its_summaries(name: str, rows: str) -> None:

@@ -35,7 +35,7 @@ def test_every_variant_of_a_built_in_experiment_can_be_played(name: str) -> None
 
 def test_all_of_todays_experiments_are_there() -> None:
     assert experiment.names() == [
-        "ablation", "baselines", "cheetah", "experts", "flights", "grid", "levels", "limits",
+        "ablation", "baselines", "cheetah", "experts", "few", "flights", "grid", "levels", "limits",
         "maze", "multitask", "noisy", "point-maze", "position", "resets", "selection", "unseen",
         "velocity", "verdicts",
     ]  # fmt: skip

@@ -17,6 +17,7 @@ PLAYS = {
     "limit": "kept_limits:play",
     "shared-point": "shared_point:play",
     "shared-robots": "shared_robots:play",
+    "few": "few_demonstrations:play",
     "flights": "flight_study:play",
     "levels": "cruise_levels:play",
 }
@@ -45,6 +46,8 @@ ROWS = {
     "limits": "kept_limits:limits",
     "shared_point": "shared_point:shared_point",
     "shared_robots": "shared_robots:shared_robots",
+    "few_estimates": "few_demonstrations:few_estimates",
+    "few_resampled": "few_demonstrations:few_resampled",
     "unseen_outcomes": "unseen:outcome_rows",
     "unseen_maps": "unseen:map_rows",
     "unseen_theory": "unseen:theory_rows",
