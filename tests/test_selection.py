@@ -64,6 +64,13 @@ def test_among_equals_the_one_that_charges_most_learners_wins() -> None:
     assert (chosen.unexplained, chosen.charged, chosen.i) == ((0, 0), (2, 1), 1)
 
 
+def test_a_learner_who_surely_earns_less_need_not_be_charged() -> None:
+    """Where it strays shows nothing."""
+    astray = behaviour([1, 0, 1], 4.0)
+    records = [record(1, [0, 1, 0], AS_SHOWN), record(2, [0, 1, 1], astray)]
+    assert select(records, EXPERT, EXPERT).charged == (0, 0)
+
+
 def test_then_the_one_whose_own_learner_earns_enough_within_its_limit() -> None:
     poor, over = behaviour([2, 0, 0], 4.0), behaviour([1, 1, 0], 5.0)
     for other in (record(2, [0, 1, 0], poor), record(2, [0, 1, 0], over)):
@@ -81,6 +88,13 @@ def test_then_the_last() -> None:
 def test_earning_more_or_less_takes_two_standard_errors() -> None:
     pi = behaviour([2, 0, 0], 5.0, se=0.3)
     assert [earns(pi, mean, 0.4) for mean in (3.9, 4.1, 5.9, 6.1)] == [1, 0, 0, -1]
+
+
+def test_few_demonstrations_and_many_comparisons_take_more() -> None:
+    """Student's quantile for 5 demonstrations is 2.78 standard errors, for one of 8 learners 5.0."""
+    pi = behaviour([2, 0, 0], 5.0)
+    assert [earns(pi, mean, 1.0, 5) for mean in (2.2, 2.3)] == [1, 0]
+    assert [earns(pi, mean, 1.0, 5, of=8) for mean in (-0.1, 0.1)] == [1, 0]
 
 
 def test_exact_learners_may_lose_a_step_in_many_million_episodes() -> None:
@@ -103,8 +117,9 @@ def test_two_samples_of_demonstrations_are_one() -> None:
     runs = [episode(r) for r in (1.0, 2.0, 4.0, 9.0)]
     whole = behaviour_of(runs)
     for at in (1, 2, 3):
-        mean, se = pooled(behaviour_of(runs[:at]), behaviour_of(runs[at:]))
+        mean, se, n = pooled(behaviour_of(runs[:at]), behaviour_of(runs[at:]))
         assert (mean, se) == pytest.approx((whole.reward, whole.reward_se))
+        assert n == len(runs)
 
 
 def test_whether_the_chosen_learners_earn_enough_is_said() -> None:

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
 from ringfence.errors import InvalidInput
 
@@ -172,17 +173,25 @@ def J(pi: Behaviour, c: Constraint) -> float:
     return float(pi.visits @ c.cost(pi.features))
 
 
-#: Standard errors of the difference by which a learner has to earn more, or may earn less.
-ERRORS = 2.0
+#: How often a difference of rewards may look sure and is not, at most, over all that are compared.
+UNSURE = 0.025
 #: Of the experts' reward: a soft-optimal learner strays, and loses a step, once in many million
 #: episodes, while sampled experts never did.
 REWARD_TOLERANCE = 1e-6
 
 
-def earns(pi: Behaviour, reward: float, se: float) -> int:
-    """1: more than demonstrators with that mean return, -1: less, 0: neither is sure."""
+def earns(pi: Behaviour, reward: float, se: float, episodes: int | None = None, of: int = 1) -> int:
+    """1: more than demonstrators with that mean return, -1: less, 0: neither is sure.
+
+    episodes: whose mean it is (None: exact); of: how many learners are compared in all. By
+    Student's distribution, as there may be few demonstrations, of which some began nearer to
+    their goal.
+    """
+    sampled = [n for n in (pi.episodes, episodes) if n is not None]
+    freedom = max(1, min(sampled) - 1) if sampled else np.inf
+    errors = float(-stdtrit(freedom, UNSURE / of))
     gained = pi.reward - reward
-    sure = ERRORS * float(np.hypot(pi.reward_se, se)) + REWARD_TOLERANCE * max(1.0, abs(reward))
+    sure = errors * float(np.hypot(pi.reward_se, se)) + REWARD_TOLERANCE * max(1.0, abs(reward))
     return int(gained > sure) - int(gained < -sure)
 
 

@@ -1,8 +1,8 @@
 """Which of c_1..c_N is handed back, without the truth: one rule for every world.
 
     The constraint that leaves the fewest known conflicts unexplained; among equals the one that
-    charges the most learners; then the one whose own learners earn what the demonstrators do,
-    within their limit, on the most tasks; then the last.
+    charges the most learners who earn what the demonstrators do; then the one whose own learners
+    earn that, within their limit, on the most tasks; then the last.
 
 A known *conflict* is a learner of any iteration, or one without a constraint, that earns more than
 the demonstrators of its task: if these are the best that a constraint allows, it must charge that
@@ -35,9 +35,9 @@ class Selection:
 
     learners: all that are known, conflicts: those of them that earn more than the demonstrators;
     of each iterate unexplained: the conflicts that it doesn't charge, charged: the learners that it
-    does, done_well: the tasks on which its own learner earns enough within its limit, reward: its
-    learners' mean; expert_reward: the demonstrators', with its standard error; rewarding: do the
-    chosen iterate's learners earn that, less the error?
+    does, of those that do not surely earn less, done_well: the tasks on which its own learner earns
+    enough within its limit, reward: its learners' mean; expert_reward: the demonstrators', with its
+    standard error; rewarding: do the chosen iterate's learners earn that, less the error?
     """
 
     i: int
@@ -68,20 +68,21 @@ def select(
     sides = (experts, heldout)
     known = [*(record.learners for record in records), *([free] if free else [])]
     shown = [pooled(*pair) for pair in zip(*sides, strict=True)]
+    of = len(known) * len(shown)
     earned = np.array(
-        [[earns(pi, *task) for pi, task in zip(g, shown, strict=True)] for g in known]
+        [[earns(pi, *task, of) for pi, task in zip(g, shown, strict=True)] for g in known]
     )
     charges = np.array([charged(record.c, known, sides) for record in records])
     unexplained = ((earned > 0) & ~charges).sum(axis=(1, 2))
-    count = charges.sum(axis=(1, 2))
+    count = ((earned >= 0) & charges).sum(axis=(1, 2))
     done_well = [
         int(((earned[n] >= 0) & keeps_limit(record, sides)).sum())
         for n, record in enumerate(records)
     ]
     best = max(range(len(records)), key=lambda n: (-unexplained[n], count[n], done_well[n], n))
     reward = [float(np.mean([pi.reward for pi in record.learners])) for record in records]
-    enough = float(np.mean([mean for mean, _ in shown]))
-    error = float(np.sqrt(np.sum([se**2 for _, se in shown])) / len(shown))
+    enough = float(np.mean([mean for mean, _, _ in shown]))
+    error = float(np.sqrt(np.sum([se**2 for _, se, _ in shown])) / len(shown))
     return Selection(
         records[best].i,
         int(earned.size),
@@ -96,15 +97,16 @@ def select(
     )
 
 
-def pooled(one: Behaviour, other: Behaviour) -> tuple[float, float]:
-    """The mean return of two samples of episodes together, and its standard error."""
+def pooled(one: Behaviour, other: Behaviour) -> tuple[float, float, int | None]:
+    """The mean return of two samples of episodes together, its standard error, and how many they
+    are."""
     if one.episodes is None or other.episodes is None:  # exact
-        return one.reward, one.reward_se
+        return one.reward, one.reward_se, None
     sizes, means = np.array([one.episodes, other.episodes]), np.array([one.reward, other.reward])
     n, mean = int(sizes.sum()), float(sizes @ means / sizes.sum())
     within = np.array([one.reward_se, other.reward_se]) ** 2 * sizes * (sizes - 1)
     squares = float((within + sizes * (means - mean) ** 2).sum())
-    return mean, float(np.sqrt(squares / (n - 1) / n))
+    return mean, float(np.sqrt(squares / (n - 1) / n)), n
 
 
 def dearest(c: Constraint, sides: Sequence[Sequence[Behaviour]]) -> Array:

@@ -73,7 +73,9 @@ def _of_failures(row: Mapping[str, Any]) -> Iterator[str]:
 def doubts_of_probe(free: Sequence[Solution], experts: Sequence[Behaviour]) -> list[str]:
     """Of learners without a constraint, who showed that none is needed: did they learn enough?"""
     pairs = [(s.behaviour, pi_E) for s, pi_E in zip(free, experts, strict=True)]
-    short = sum(earns(pi, pi_E.reward, pi_E.reward_se) < 0 for pi, pi_E in pairs)
+    short = sum(
+        earns(pi, pi_E.reward, pi_E.reward_se, pi_E.episodes, len(pairs)) < 0 for pi, pi_E in pairs
+    )
     steps = sum(s.env_steps for s in free)
     if not short and not steps:  # an exact learner
         return []

@@ -6,11 +6,15 @@ Follow the regularised leader (Algorithms 2 and 3) with a regulariser that knows
     R(c)    = idle |c|^2 + sum over neighbours u, v of b |c_u - c_v|,
 
 forbidden where c > 1/2. g_u is 1 where a learner was, in any iteration, and 0 elsewhere: a cell of
-the learners' counts once, so nothing depends on how often they came. Cells smaller than a step have
-gaps between steps. Those inside an obstacle are closed by the second part of R, as an edge costs
-more than a cell; and where learners merely wandered between the experts' steps, the edge costs more
-than is gained. There g_u is little, too: it is 1 only in balls as wide as a step that no expert
-entered, because between experts who are no farther apart than that nothing is to be seen.
+the learners' counts once, so nothing depends on how often they came. Only learners count who earn
+what the demonstrators of their task do: the best under a constraint that these keep earns that at
+least, and where one strays that earns less shows nothing.
+
+Cells smaller than a step have gaps between steps. Those inside an obstacle are closed by the second
+part of R, as an edge costs more than a cell; and where learners merely wandered between the
+experts' steps, the edge costs more than is gained. There g_u is little, too: it is 1 only in balls
+as wide as a step that no expert entered, because between experts who are no farther apart than that
+nothing is to be seen.
 
 The part of the argmax above 1/2 is itself the best set S of cells, that of the largest
 sum_{u in S} (g_u - idle) - b |edge of S| (the level sets of a total variation problem solve
@@ -122,17 +126,16 @@ class Patches:
 
     def update(self, experts: Sequence[Behaviour], history: History) -> CellConstraint:
         grid = self._grid
-        learners = [pi for iteration in history for pi in iteration]
-        points = np.concatenate([pi.features[pi.visits > 0] for pi in learners])
+        every = [pair for group in history for pair in zip(group, experts, strict=True)]
+        points = np.concatenate([pi.features[pi.visits > 0] for pi in telling(every)])
         moves = self.moves[list(grid.columns)]
         met = charged(grid, points, moves)
         none: Mask = np.zeros(grid.shape, np.bool_)
         visited = none if self.F_c.zero is None else self.F_c.zero
         conflicts = [
             pi
-            for iteration in history
-            for pi, pi_E in zip(iteration, experts, strict=True)
-            if earns(pi, pi_E.reward, pi_E.reward_se) > 0
+            for pi, pi_E in every
+            if earns(pi, pi_E.reward, pi_E.reward_se, pi_E.episodes, len(every)) > 0
         ]
         for n in range(HALVINGS + 2):
             part = 0.5**n if n <= HALVINGS else 0.0
@@ -153,6 +156,12 @@ class Patches:
     def _grid(self) -> Grid:
         assert self.F_c.grid is not None  # as `make` sees to it
         return self.F_c.grid
+
+
+def telling(every: Sequence[tuple[Behaviour, Behaviour]]) -> list[Behaviour]:
+    """Of pairs of a learner and its task's demonstrators, the learners who earn what these do; all
+    where nobody does."""
+    return [pi for pi, pi_E in every if pi.reward >= pi_E.reward] or [pi for pi, _ in every]
 
 
 def units(grid: Grid, moves: Array) -> Array:
