@@ -45,6 +45,7 @@ ROWS = {
     "limits": "kept_limits:limits",
     "shared_point": "shared_point:shared_point",
     "shared_robots": "shared_robots:shared_robots",
+    "shared_labels": "shared_labels:shared_labels",
     "unseen_outcomes": "unseen:outcome_rows",
     "unseen_maps": "unseen:map_rows",
     "unseen_theory": "unseen:theory_rows",

@@ -43,13 +43,17 @@ class Point(gymnasium.Env[Any, Any]):
     """A point on a square floor, from its left edge to a goal at the right, with a velocity action.
 
     Observation: x, y and the goal's, m. The reward of a step is minus the distance to the goal.
-    goal: where it is, if it is always there; starts: one of which an episode then begins at.
+    goal: where it is, if it is always there; starts: one of which an episode then begins at; noise:
+    the standard deviation of what a normal draw adds to each step's reward, m.
     """
 
     def __init__(
-        self, goal: Sequence[float] | None = None, starts: Sequence[Sequence[float]] = ()
+        self,
+        goal: Sequence[float] | None = None,
+        starts: Sequence[Sequence[float]] = (),
+        noise: float = 0.0,
     ) -> None:
-        self._goal, self._starts = goal, starts
+        self._goal, self._starts, self._noise = goal, starts, noise
         self.observation_space = Box(-EDGE, EDGE, (4,), np.float64)
         self.action_space = Box(-1.0, 1.0, (2,), np.float64)
 
@@ -67,7 +71,10 @@ class Point(gymnasium.Env[Any, Any]):
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         xy, goal = self._state[:2], self._state[2:]
         xy[:] = np.clip(xy + STRIDE * np.clip(action, -1, 1), -EDGE, EDGE)
-        return self._state.copy(), -float(np.linalg.norm(goal - xy)), False, False, {}
+        reward = -float(np.linalg.norm(goal - xy))
+        if self._noise:
+            reward += self._noise * float(self.np_random.standard_normal())
+        return self._state.copy(), reward, False, False, {}
 
 
 class PlanarSpeed(gymnasium.Wrapper[Any, Any, Any, Any]):
