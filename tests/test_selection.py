@@ -91,7 +91,7 @@ def test_earning_more_or_less_takes_two_standard_errors() -> None:
 
 
 def test_few_demonstrations_and_many_comparisons_take_more() -> None:
-    """Student's quantile for 5 demonstrations is 2.78 standard errors, for one of 8 learners 5.26."""
+    """Student's quantile for 5 demonstrations is 2.78 errors, for one of 8 learners 5.26."""
     pi = behaviour([2, 0, 0], 5.0)
     assert [earns(pi, mean, 1.0, 5) for mean in (2.2, 2.3)] == [1, 0]
     assert [earns(pi, mean, 1.0, 5, of=8) for mean in (-0.3, -0.2)] == [1, 0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,38 @@ def test_a_visited_cell_joins_the_set_where_the_witness_was_far_from_demonstrate
     assert [np.unravel_index(c, UNIT.shape) for c in conflict.cells] == [(1, 1), (2, 0)]
     assert [np.unravel_index(c, UNIT.shape) for c in conflict.border] == [(2, 0)]
     assert found.allowed[conflict.border[0]]
+
+
+def test_nothing_is_proven_by_a_witness_as_near_as_one_that_wins_where_demonstrators_were() -> None:
+    one_cell = walk((0.5, 0.7), (1.5, 1.5), (2.5, 0.5), pays=2.0)
+    assert evidence([LOW], one_cell).counts()["proven"] == 1
+    none = walk((0.5, 0.7), (1.5, 0.5), (2.5, 0.5), pays=2.0)  # as near, at most, as 0.2 of a cell
+    found = evidence([LOW], one_cell, none)
+    assert not found.proven.any()
+    (conflict,) = found.conflicts
+    assert conflict.cells == conflict.border
+    assert "too coarse" in found.doubts[0]
+
+
+def begun(start: float, *points: tuple[float, float], pays: float = 1.0) -> Trajectory:
+    """A walk of which the first observation is `start`."""
+    episode = walk(*points, pays=pays)
+    return replace(episode, observations=episode.observations + start)
+
+
+def test_a_start_alone_proves_a_cell_that_the_witness_s_other_episodes_hide() -> None:
+    group = Shown("task", 3, [begun(s, (0.5, 0.5), (1.5, 0.5), (2.5, 0.5)) for s in (1, 2, 3) * 3])
+    wide = ((0.5, 1.5), (1.5, 1.5), (2.5, 1.5))
+    once = begun(3, (0.5, 0.5), (1.5, 1.5), (2.5, 0.5), pays=1.1)
+    tried = Tried(0, "w", [*(begun(s, *wide) for s in (1, 1, 2, 2, 2)), once, once])
+    found = label(UNIT, FEATURES, [group], [tried])
+    (conflict,) = found.conflicts
+    assert conflict.start == (3.0,)
+    assert found.counts()["proven"] == 1
+    assert "from one of its starts, w earns" in found.explain(conflict)
+    assert any("start by start" in text for text in found.sentences())
+    budget = label(UNIT, FEATURES, [group], [tried], budget=1.0)
+    assert not budget.conflicts  # of one start alone demonstrators may have spent more
 
 
 def test_a_conflict_within_visited_cells_says_that_they_are_too_coarse() -> None:

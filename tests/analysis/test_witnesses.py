@@ -7,11 +7,15 @@ import pytest
 from scipy import stats
 
 from ringfence.analysis.evidence.witnesses import (
+    ERROR,
+    Claim,
     Shown,
     Statement,
     Tried,
     beats,
     beyond_best,
+    bounds_by_start,
+    claims,
     least_return,
     mean_bound,
     other_starts,
@@ -63,13 +67,53 @@ def test_more_candidates_and_more_spread_make_a_witness_harder() -> None:
     assert least_return(steady, HORIZON, 1) > least_return(steady, HORIZON, 50) > 9.5
     assert least_return(lucky, HORIZON, 1) < 0  # its mean is 25
     (bar,) = statements([shown(*[9.0] * 5)], [], slack=0.0)
-    assert beats(least_return(steady, HORIZON, 2), bar)
-    assert not beats(least_return(lucky, HORIZON, 2), bar)
+    assert beats(least_return(steady, HORIZON, 2), bar.bar)
+    assert not beats(least_return(lucky, HORIZON, 2), bar.bar)
 
 
 def test_equal_returns_beat_nobody() -> None:
     (bar,) = statements([shown(*[0.1 + 0.2] * 5)], [], slack=0.0)
-    assert not beats(least_return(Tried(0, "same", shown(*[0.3] * 5).episodes), HORIZON, 1), bar)
+    assert not beats(
+        least_return(Tried(0, "same", shown(*[0.3] * 5).episodes), HORIZON, 1), bar.bar
+    )
+
+
+# By start ----------------------------------------------------------------------------------------
+
+#: Two demonstrations from each of four starts, and one from a fifth; where they begin is all that
+#: their returns depend on.
+FROM_FIVE = Shown("task", HORIZON, [earning(10.0 * s, s) for s in (1, 1, 2, 2, 3, 3, 4, 4, 5)])
+
+
+def claimed(group: Shown, episodes: list[Trajectory], slack: float = 0.0) -> list[Claim]:
+    one = Tried(0, "policy", episodes)
+    (statement,) = statements([group], [], slack)
+    return claims(group, one, statement, 1, slack, ERROR)
+
+
+def test_one_demonstration_of_a_start_is_beaten_where_others_show_that_there_is_no_chance() -> None:
+    better = [earning(10.0 * s + (s == 5), s) for s in (1, 2, 3, 4, 5) * 2]
+    (claim,) = claimed(FROM_FIVE, better)  # over all starts it is beyond no bar
+    assert (claim.start, claim.least, claim.bar) == ((5.0,), 51.0, 50.0)
+    assert [t.rewards.sum() for t in claim.episodes] == [51.0, 51.0]
+    assert not claimed(FROM_FIVE, better, slack=0.05)
+    assert not claimed(FROM_FIVE, [earning(10.0 * s, s) for s in (1, 2, 3, 4, 5) * 2])
+
+
+def test_starts_tell_nothing_where_hardly_any_is_repeated_or_there_is_one() -> None:
+    better = [earning(10.0 * s + 1, s) for s in (1, 2, 3, 4, 5)]
+    assert not claimed(FROM_FIVE, better)
+    assert bounds_by_start([earning(1.0)] * 9, 1, ERROR) == {}
+
+
+def test_any_of_the_bounds_by_start_is_wrong_no_oftener_than_it_says() -> None:
+    rng, starts = np.random.default_rng(0), [1, 1, 1, 2, 2, 3, 3, 4, 5, 6]
+    wrong = []
+    for _ in range(2000):
+        episodes = [earning(10.0 * s + rng.normal(), s) for s in starts]
+        bounds = bounds_by_start(episodes, 1, 0.05)
+        wrong.append(any(bound < 10.0 * start for (start,), bound in bounds.items()))
+    assert 0.02 < np.mean(wrong) < 0.062
 
 
 def told(group: Shown, *tried: Tried) -> Statement:

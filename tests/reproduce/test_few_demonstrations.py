@@ -25,7 +25,7 @@ from ringfence.reproduce.few_demonstrations import (
     ways,
 )
 from ringfence.reproduce.limit_worlds import STRIDE, Point
-from ringfence.reproduce.shared_point import EDGE_IS_OUT, PITCH, axis, best_moves
+from ringfence.reproduce.point_demonstrators import EDGE_IS_OUT, PITCH, axis, best_moves
 from ringfence.runs.config import make_world
 
 SMALL = """

@@ -131,6 +131,18 @@ def test_a_point_stays_on_its_floor_and_is_paid_for_its_distance() -> None:
     assert np.array_equal(seen[2:], first[2:])
 
 
+def test_a_noisy_point_is_paid_as_much_more_or_less_each_time_and_the_same_from_a_seed() -> None:
+    def extra(noise: float) -> Array:
+        env = limit_worlds.Point((0.8, 0.8), [(0.0, 0.0)], noise=noise)
+        env.reset(seed=1)
+        return np.array([env.step(np.zeros(2))[1] for _ in range(500)]) + np.hypot(0.8, 0.8)
+
+    assert np.abs(extra(0.0)).max() < 1e-12
+    assert extra(0.5).std() == pytest.approx(0.5, rel=0.1)
+    assert abs(extra(0.5).mean()) < 0.07
+    assert np.array_equal(extra(0.5), extra(0.5))
+
+
 def test_speed_in_the_plane_is_of_both_velocities() -> None:
     class Told(limit_worlds.Point):
         def step(self, action: Array) -> Any:

@@ -11,7 +11,9 @@ from ringfence.constraints.written import parse_constraint
 from ringfence.objects import Constraint, Feature
 from ringfence.reproduce import experiment, shared_point
 from ringfence.reproduce.demonstrate import configuration
-from ringfence.reproduce.shared_point import best_moves, demonstrations, figures, floor_cells
+from ringfence.reproduce.point_demonstrators import axis as places_of_axis
+from ringfence.reproduce.point_demonstrators import best_moves, demonstrations
+from ringfence.reproduce.shared_point import figures, floor_cells
 from ringfence.runs.config import make_world
 
 XY = (Feature("x", "m"), Feature("y", "m"))
@@ -47,7 +49,7 @@ def test_a_free_way_is_straight_and_takes_the_fewest_steps() -> None:
 
 def test_no_other_move_is_better_than_the_plan_s_over_few_steps(truth: Constraint) -> None:
     goal, steps = np.array([0.81, 0.21]), 2
-    moves, axis = best_moves(goal, truth, steps), shared_point.axis()
+    moves, axis = best_moves(goal, truth, steps), places_of_axis()
     start = np.array([47, 52])
     every = [(i, j) for i in range(-5, 6) for j in range(-5, 6)]
 

@@ -48,6 +48,7 @@ ROWS = {
     "shared_robots": "shared_robots:shared_robots",
     "few_estimates": "few_demonstrations:few_estimates",
     "few_resampled": "few_demonstrations:few_resampled",
+    "shared_labels": "shared_labels:shared_labels",
     "unseen_outcomes": "unseen:outcome_rows",
     "unseen_maps": "unseen:map_rows",
     "unseen_theory": "unseen:theory_rows",

@@ -74,7 +74,8 @@ def one_of(names: Mapping[str, Any]) -> Callable[[str], str]:
 class Making:
     """Of demonstrations: by a training ("experiment/variant"), or those at a path of the file;
     env_steps, margin: of the training of each task's demonstrator, where a variant has its own (the
-    less margin, the more of the budget is used)."""
+    less margin, the more of the budget is used); below: the share of the best return from their
+    start that demonstrators who plan may lose."""
 
     expert: str = ""
     path: str = ""
@@ -83,6 +84,7 @@ class Making:
     heldout: int = 0
     env_steps: int = 0
     margin: float = 0.0
+    below: float = 0.0
     keep_saturated: float = 0.0
 
 

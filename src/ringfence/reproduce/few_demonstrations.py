@@ -43,17 +43,9 @@ from ringfence.reproduce.demonstrate import configuration
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.iterates import each_seed
 from ringfence.reproduce.limit_worlds import EDGE, STRIDE
+from ringfence.reproduce.point_demonstrators import EDGE_IS_OUT, PITCH, axis
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, with_means
-from ringfence.reproduce.shared_point import (
-    EDGE_IS_OUT,
-    PITCH,
-    Mask,
-    axis,
-    cells_of,
-    features,
-    figures,
-    forbidden,
-)
+from ringfence.reproduce.shared_point import Mask, cells_of, features, figures, forbidden
 from ringfence.reproduce.solves import constraint_of
 from ringfence.reproduce.study import Study, Summary
 from ringfence.runs.config import Config, make_player, make_world

@@ -44,7 +44,8 @@ class Point(gymnasium.Env[Any, Any]):
 
     Observation: x, y and the goal's, m. The reward of a step is minus the distance to the goal.
     goal: where it is, if it is always there; starts: one of which an episode then begins at; slip:
-    how far a step may miss along each axis, m: by as much to either side or not at all.
+    how far a step may miss along each axis, m: by as much to either side or not at all; noise: the
+    standard deviation of what a normal draw adds to each step's reward, m.
     """
 
     def __init__(
@@ -52,8 +53,9 @@ class Point(gymnasium.Env[Any, Any]):
         goal: Sequence[float] | None = None,
         starts: Sequence[Sequence[float]] = (),
         slip: float = 0.0,
+        noise: float = 0.0,
     ) -> None:
-        self._goal, self._starts, self._slip = goal, starts, slip
+        self._goal, self._starts, self._slip, self._noise = goal, starts, slip, noise
         self.observation_space = Box(-EDGE, EDGE, (4,), np.float64)
         self.action_space = Box(-1.0, 1.0, (2,), np.float64)
 
@@ -72,7 +74,10 @@ class Point(gymnasium.Env[Any, Any]):
         xy, goal = self._state[:2], self._state[2:]
         missed = self._slip * self.np_random.integers(-1, 2, 2) if self._slip else 0.0
         xy[:] = np.clip(xy + STRIDE * np.clip(action, -1, 1) + missed, -EDGE, EDGE)
-        return self._state.copy(), -float(np.linalg.norm(goal - xy)), False, False, {}
+        reward = -float(np.linalg.norm(goal - xy))
+        if self._noise:
+            reward += self._noise * float(self.np_random.standard_normal())
+        return self._state.copy(), reward, False, False, {}
 
 
 class PlanarSpeed(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -1,8 +1,8 @@
 """The shared constraint on a continuous world: a point among obstacles, several goals.
 
-Demonstrators know the truth and are the best that it allows, on a grid that is finer than
-a learner can tell. The game is the one that `ringfence learn` plays; what it hands back is then
-compared with the truth, on the cells that anybody of the run entered and on the whole floor.
+Demonstrators know the truth and plan on a fine grid (`point_demonstrators.py`). The game is the one
+that `ringfence learn` plays; what it hands back is then compared with the truth, on the cells that
+anybody of the run entered and on the whole floor, and so is what its labels say.
 """
 
 from __future__ import annotations
@@ -17,90 +17,36 @@ from numpy.typing import NDArray
 
 from ringfence.analysis.played import Played
 from ringfence.constraints.regions import Disc, RegionConstraint
-from ringfence.demos.logs import Log
 from ringfence.disk import read_json
-from ringfence.objects import Array, Behaviour, Constraint, Demonstrations, Trajectory
+from ringfence.objects import Array, Behaviour, Constraint, Trajectory
 from ringfence.players.player import Begun, Ground
+from ringfence.reproduce import shared_labels
 from ringfence.reproduce.demonstrate import configuration
 from ringfence.reproduce.exact_tasks import overlap
 from ringfence.reproduce.experiment import Variant
 from ringfence.reproduce.iterates import each_seed, minutes
-from ringfence.reproduce.limit_worlds import EDGE, STRIDE
+from ringfence.reproduce.limit_worlds import EDGE
+from ringfence.reproduce.point_demonstrators import demonstrations
 from ringfence.reproduce.rows import NOT_RUN, Found, Row, Rows, with_means
 from ringfence.reproduce.shared_unseen import unseen
 from ringfence.reproduce.solves import constraint_of
 from ringfence.reproduce.study import Study, Summary, kept, place, telling
 from ringfence.runs import config as configs
 from ringfence.runs import driver
+from ringfence.runs.backend import Backend
 from ringfence.runs.config import make_player, make_world
 from ringfence.runs.demonstrated import usual_moves
-from ringfence.runs.gather import complete, split
+from ringfence.runs.folder import OnEvent
 from ringfence.solvers.collecting import evaluate, seen_of
 
-EPISODES, FRESH = 60, 100
+FRESH = 100
 #: The seed path of the fresh episodes, beside the run's.
 COUNTED = 73
-#: Of the demonstrators' plan and of what is compared, m.
-PITCH, CELL = 0.02, 0.1
+#: Of what is compared, m.
+CELL = 0.1
 #: Of the tasks, that must agree for their average to forbid.
 HALF = 0.5
-#: Of `raw`: demonstrators who stood on the very edge would break it by rounding.
-EDGE_IS_OUT = 1e-6
-
 Mask = NDArray[np.bool_]
-
-
-# Demonstrators -----------------------------------------------------------------------------------
-
-
-def axis() -> Array:
-    """Half a pitch off all edges of cells: rounding must not decide in which one somebody is."""
-    return np.arange(-EDGE + PITCH / 2, EDGE, PITCH)
-
-
-def best_moves(goal: Sequence[float], truth: Constraint, steps: int) -> NDArray[np.int8]:
-    """Moves [steps, n, n, 2], in units of PITCH, that lead to the largest sum of rewards through
-    places that the truth allows: dynamic programming back from an episode's end."""
-    at = axis()
-    n, reach = len(at), round(STRIDE / PITCH)
-    nodes = np.stack(np.meshgrid(at, at, indexing="ij"), axis=-1)
-    free = truth.raw(nodes.reshape(-1, 2)).reshape(n, n) < -EDGE_IS_OUT
-    reward = np.where(free, -np.linalg.norm(nodes - np.asarray(goal), axis=-1), -np.inf)
-    moves = [(i, j) for i in range(-reach, reach + 1) for j in range(-reach, reach + 1)]
-    V, found = np.zeros((n, n)), np.zeros((steps, n, n, 2), np.int8)
-    for t in reversed(range(steps)):
-        ahead = np.full((n + 2 * reach, n + 2 * reach), -np.inf)
-        ahead[reach : reach + n, reach : reach + n] = reward + V
-        options = np.stack(
-            [ahead[reach + i : reach + i + n, reach + j : reach + j + n] for i, j in moves]
-        )
-        best = options.argmax(axis=0)
-        found[t] = np.array(moves, np.int8)[best]
-        V = np.take_along_axis(options, best[None], axis=0)[0]
-    return found
-
-
-def demonstrations(world: Any, truth: Constraint, seed: int, heldout: float) -> Demonstrations:
-    """Of each task the best episodes that the truth allows."""
-    tasks = []
-    for k, task in enumerate(world.tasks):
-        moves = best_moves(task.kwargs["goal"], truth, task.horizon)
-        episodes = [walked(task, moves, 1000 * seed + 100 * k + n) for n in range(EPISODES)]
-        tasks.append(complete(split(task, episodes, heldout), deterministic=True)[0])
-    return Demonstrations(tuple(tasks), world.features, {"experts": "planned", "seed": seed})
-
-
-def walked(task: Any, moves: NDArray[np.int8], seed: int) -> Log:
-    """An episode of the environment under the plan, as anybody would record it."""
-    env = task.make()
-    seen, actions = [env.reset(seed=seed)[0]], []
-    for t in range(task.horizon):
-        i, j = np.rint((seen[-1][:2] + EDGE) / PITCH - 0.5).astype(int)
-        actions.append(moves[t, i, j] * PITCH / STRIDE)
-        seen.append(env.step(actions[-1])[0])
-    env.close()
-    label = f"task {task.name!r}, seed {seed}"
-    return Log(label, np.array(seen), np.array(actions), None, None, {}, False, seed)
 
 
 # A game ------------------------------------------------------------------------------------------
@@ -112,14 +58,21 @@ def play(study: Study, variant: Variant, seed: int) -> tuple[Summary, float]:
     world = make_world(config.world)
     truth = constraint_of(variant.get("training")["constraint"], variant.get("training"), world)
     document = {**asdict(config), "command": "", "engine": {}, "truth": truth.describe()}
+    below = variant.get("demonstrations").get("below", 0.0)
+    document |= {"below": below} if below else {}
     run = place("shared", f"{variant.name}-seed-{seed}", document)
     if not (run / "config.toml").is_file():
-        shown = demonstrations(world, truth, seed, config.demos.heldout)
+        shown = demonstrations(world, truth, seed, config.demos.heldout, below)
         driver.create(run, config, shown)
     if not (run / "summary.json").is_file():
         driver.drive(run, study.workers, telling(study.say))
     found = kept("shared", document, lambda: compared(run, world, truth, seed))
     summary = {**read_json(run / "summary.json"), "shared": found}
+    summary["labels"] = kept(
+        "labels",
+        {**document, "cells": shared_labels.OTHER_CELLS},
+        lambda: labelled(run, world, truth, seed, study.workers, telling(study.say)),
+    )
     asked = variant.get("transfer")
     if asked.get("goals"):
         new = {**document, "transfer": asked}
@@ -165,6 +118,21 @@ def compared(run: Path, world: Any, truth: Constraint, seed: int) -> Summary:
             "maximum of single-task": figures(np.any(single, axis=0), true),
         },
     }
+
+
+def labelled(
+    run: Path, world: Any, truth: Constraint, seed: int, workers: int | Backend, tell: OnEvent
+) -> Rows:
+    """The labels' figures: of the run's cells, and of the same game's with other cells."""
+    played = driver.replay(run)
+    crossed = np.concatenate(features([pi for r in played.records for pi in r.learners]))
+    random = shared_labels.asked_at_random(world, truth, seed)
+    rows = []
+    for folder in (run, shared_labels.relabelled(run, workers, tell)):
+        cells, found = configs.read(folder / "config.toml").analysis.cells, folder / "evidence.json"
+        figures = shared_labels.labels(read_json(found), world, truth, crossed, random)
+        rows.append({"cells": cells, **figures})
+    return rows
 
 
 def of_single_tasks(run: Path, played: Played) -> list[Constraint]:
@@ -279,7 +247,8 @@ def shared_point(study: Study) -> Found:
         for seed, summary in each_seed(study, variant).items():
             row: Row = {"world": "point", "method": "ringfence", "variant": variant.name}
             row |= {"constraint_class": variant.get("game")["constraint"], "seed": seed}
-            row |= {"tasks": len(variant.get("world")["tasks"]), **dict.fromkeys(COLUMNS)}
+            row |= {"tasks": len(variant.get("world")["tasks"])}
+            row |= dict.fromkeys((*COLUMNS, *shared_labels.COLUMNS))
             if summary is None:
                 rows.append({**row, "status": NOT_RUN})
                 continue
@@ -293,6 +262,7 @@ def shared_point(study: Study) -> Found:
                 "reward_above": last["learner_reward_mean"] - last["expert_reward_mean"],
                 "doubts": len(summary["doubts"]),
                 **of_unseen(summary.get("unseen")),
+                **shared_labels.shown(summary)[0],
                 "minutes": minutes(seconds.get(seed)),
             }
             rows.append({**row, **own})

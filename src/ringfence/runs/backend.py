@@ -46,7 +46,7 @@ from ringfence.worlds.world import World
 
 Files = Mapping[str, bytes]
 #: Solve a problem; the same without a constraint; only watch what the policy `start` does.
-Role = Literal["solve", "free", "watch", "show"]
+Role = Literal["solve", "free", "settle", "watch", "show"]
 #: Each is a process with a simulator of its own.
 MOST_WORKERS = 256
 #: How often a solve whose worker died is begun again.
@@ -80,7 +80,7 @@ class Job:
     @property
     def steps(self) -> int:
         """Of the environment, at most: how long it may take, before any like it was solved."""
-        trains = self.role in ("solve", "free")
+        trains = self.role in ("solve", "free", "settle")
         return int(getattr(self.solver, "env_steps", 0)) if trains else 0
 
     @property
@@ -176,7 +176,8 @@ def in_role(solver: Solver, role: Role) -> Solver:
     if role == "show":
         watcher: Any = solver.watch()
         return replace(watcher, sees=solver.config.augment)  # type: ignore[no-any-return, attr-defined]
-    return {"solve": lambda: solver, "free": solver.free, "watch": solver.watch}[role]()
+    roles = {"solve": lambda: solver, "free": solver.free, "watch": solver.watch}
+    return {**roles, "settle": solver.settle}[role]()
 
 
 class Here:

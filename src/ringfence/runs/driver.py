@@ -49,7 +49,7 @@ from ringfence.objects import Constraint, Demonstrations, J, NotHere, Problem, S
 from ringfence.players.player import ConstraintPlayer, Ground
 from ringfence.runs import config as configs
 from ringfence.runs import folder
-from ringfence.runs.backend import Backend, Solves, make_backend
+from ringfence.runs.backend import Backend, Role, Solves, make_backend
 from ringfence.runs.class_checks import warnings
 from ringfence.runs.config import Config, make_player, make_solver, make_world
 from ringfence.runs.demonstrated import (
@@ -75,6 +75,7 @@ from ringfence.runs.opening import (
     open_game,
     shared_policy,
 )
+from ringfence.runs.settling import settled
 from ringfence.runs.summary import (
     NOT_YET,
     Reader,
@@ -288,6 +289,7 @@ class _Drive:
         self.names: dict[tuple[int, ...], str] = {}
         self.first_seen: dict[str, int] = {}
         self.doubts: list[str] = []  # that analyses have
+        self.settled_from: int | None = None
         backend = make_backend(workers, pieces.solver)
         self.solves = Solves(
             run, config.world, config.solver, pieces.solver, backend, self.on_record,
@@ -337,8 +339,29 @@ class _Drive:
                 if record.i > pieces.rules.iterations and repeats(*records[-2:]):
                     self.doubts.append(REPEATS.format(i=record.i))
                     break
+        if last := self.settle(opened, records):
+            records.append(last)
+            rows.append(self.row(records))
+            self.clock.end_iteration()
+            self.tell({"event": "iteration", "total": last.i, **progress(rows[-1])})
         self.clock.write()
         return end(head, opened, records, rows)
+
+    def settle(self, opened: Opened, records: Sequence[Record]) -> Record | None:
+        """One more iteration, where learners break the limit of the constraint that is handed
+        back (runs/settling.py)."""
+        if not (self.pieces.solver.learns and self.pieces.rules.multi_task):
+            return None
+        chosen = records[self.select(opened, records).i - 1]
+        i, seed, shown = len(records) + 1, self.config.seed, self.shown
+        for k in range(len(shown.tasks)):  # of who keeps its limit nothing changes
+            self.names[(seed, i, k)] = self.names[(seed, chosen.i, k)]
+        solve = partial(self.solve_all, role="settle")
+        found = settled(
+            chosen, i, shown.tasks, shown.train, self.pieces.rules, seed, solve, self.shares
+        )
+        self.settled_from = chosen.i if found else None
+        return found
 
     def start_event(self) -> Event:
         steps, opening = getattr(self.config.solver, "env_steps", 0), self.config.opening
@@ -368,19 +391,20 @@ class _Drive:
         event = {"event": "solved", "i": i, "k": k, "task": problem.task.name, "known": known}
         self.tell({**event, "solved_in": first})
 
-    def solve_all(self, problems: Sequence[Problem]) -> list[Solution]:
+    def solve_all(self, problems: Sequence[Problem], role: Role = "solve") -> list[Solution]:
         i, c = problems[0].seed[1], problems[0].constraint
         self.save(self.run / constraint_folder(i), c, i, None)
         whole = [
             replace(
                 p,
-                stop_reward=self.stop.get(p.task.name),
+                stop_reward=self.stop.get(p.task.name) if role == "solve" else None,
                 states=self.states.get(p.task.name),
                 drop_failed=self.config.demos.drop_failed,
             )
             for p in problems
         ]
-        return solve_together(self.solves, whole) if self.shares else self.solves(whole)
+        together = partial(solve_together, self.solves)
+        return together(whole, role) if self.shares else self.solves(whole, role)
 
     @property
     def shares(self) -> bool:
@@ -400,7 +424,9 @@ class _Drive:
 
     def select(self, opened: Opened, records: Sequence[Record]) -> Selection:
         free = [s.behaviour for s in opened.free or ()]
-        return select(records, self.shown.train, self.shown.heldout, free)
+        found = select(records, self.shown.train, self.shown.heldout, free)
+        # The same constraint, with the learners that were trained for longest under it.
+        return replace(found, i=records[-1].i) if found.i == self.settled_from else found
 
     def explained(self, opened: Opened, records: Sequence[Record]) -> bool:
         """Is no known conflict left, so that more iterations have nothing to explain?"""

@@ -12,7 +12,14 @@ from ringfence.analysis.evidence.moves import Mask
 from ringfence.analysis.evidence.narrowing import Wanted, narrowed
 from ringfence.analysis.evidence.sampled import SampledEvidence, cells_of
 from ringfence.analysis.evidence.witnessed import label
-from ringfence.analysis.evidence.witnesses import Shown, Tried, returns_of, statements
+from ringfence.analysis.evidence.witnesses import (
+    ERROR,
+    Shown,
+    Tried,
+    bounds_by_start,
+    returns_of,
+    statements,
+)
 from ringfence.constraints.cell_grid import MOST_FEATURES, CellConstraint, Grid, around, read_axes
 from ringfence.constraints.family import Family
 from ringfence.errors import InvalidInput
@@ -167,17 +174,21 @@ class _Witnesses:
         return narrowed(self.judge, tried, self.retry, self.config.analysis.narrowing)[0]
 
     def promising(self, known: Sequence[Policy]) -> list[Policy]:
-        """Those that earn more than the bar on a few episodes, which decide nothing else; of each
-        task some, which were in the fewest unvisited cells there."""
+        """Those that earn more than the bar on a few episodes, which decide nothing else, and all
+        where demonstrations begin alike, so that single starts may tell; of each task some, which
+        were in the fewest unvisited cells there."""
         told = statements(self.groups, [], self.config.analysis.slack)
         points = np.concatenate([t.features for g in self.groups for t in g.episodes])
         visited, found = np.unique(cells_of(self.grid, points)), list[Policy]()
         for k, statement in enumerate(told):
             beyond: list[tuple[int, Policy]] = []
+            alike = stated_budget(self.config) == 0 and bool(
+                bounds_by_start(self.groups[k].episodes, 1, ERROR)
+            )
             for policy in known if statement.testifies else ():
                 if policy.task == k:
                     few = self.play(policy, (*policy.path, FEW), FEW)
-                    if returns_of(few).mean() > statement.bar:
+                    if alike or returns_of(few).mean() > statement.bar:
                         at = cells_of(self.grid, np.concatenate([t.features for t in few]))
                         beyond.append((len(np.setdiff1d(at, visited)), policy))
             found += [policy for _, policy in sorted(beyond, key=lambda pair: pair[0])[:MOST]]

@@ -48,6 +48,11 @@ class Solver(Protocol):
         """The same for a problem without a constraint."""
         ...
 
+    def settle(self) -> Solver:
+        """The same for longer, with noise to find another way: for a policy that does not keep its
+        limit. Only of those that learn."""
+        ...
+
     def watch(self) -> Solver:
         """The same without any training: it tells what the policy `problem.start` does."""
         ...
@@ -89,6 +94,9 @@ class Exact:
         return self.solve(problem)
 
     def free(self) -> Exact:
+        return self
+
+    def settle(self) -> Exact:
         return self
 
     def watch(self) -> Exact:

@@ -5,7 +5,8 @@ and which demonstration to ask for next. No truth goes into it.
      "sentences": what the labels rest on, "relation": the constraint against the labels,
      "next": [{"task", "start": [row, col], "score", "cells": [[row, col], ..]}, ..]}
 
-On continuous worlds without "why", and each of "next" is {"words", "score", "cells": numbers}.
+On continuous worlds without "why", and each of "next" is {"words", "score", "start", "goal",
+"cells"}, cells by their numbers.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ def sampled_document(
             {
                 "words": f"from {evidence.name(w.start)} straight to {evidence.name(w.goal)}",
                 "score": len(w.cells),
+                "start": w.start,
+                "goal": w.goal,
                 "cells": list(w.cells),
             }
             for w in found

@@ -13,8 +13,8 @@ can't all be allowed; here policies that were played are the witnesses (`witness
 
 A cell is as large as it is: a demonstrator may have been in the free half of one. So X also has the
 visited cells in which the witness was farther than a quarter of a cell from every demonstrated step
-(its `border`). A witness with an empty X speaks against the cells, the class or the demonstrators,
-and nothing is proven from that task.
+(its `border`), or than less, where some witness wins without going so far. A witness with an empty
+X speaks against the cells, the class or the demonstrators, and nothing is proven from that task.
 
 If demonstrators could spend a budget, "allowed" reads "visited", nothing is proven, and a conflict
 is the inequality: sum over cells of visits x cost > budget.
@@ -45,7 +45,8 @@ class Conflict:
 
     border: those of them that demonstrators visited, elsewhere in the cell; visits: of each cell,
     steps per episode; least: the lower bound of its mean return; bar: what it had to exceed; path
-    [t, k]: one of its episodes, in the cells' features.
+    [t, k]: one of its episodes, in the cells' features; start: the first observation, where only
+    episodes from there are compared.
     """
 
     cells: tuple[int, ...]
@@ -56,6 +57,7 @@ class Conflict:
     least: float
     bar: float
     path: Array
+    start: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +138,10 @@ class SampledEvidence:
 
     def explain(self, conflict: Conflict) -> str:
         """What a witness shows."""
+        where = ", from one of its starts" if conflict.start else ""
         earned = (
-            f"on {conflict.task}, {conflict.witness} earns at least {conflict.least:.4g}, more "
-            f"than {conflict.bar:.4g}, the most that the demonstrators' constraint can allow"
+            f"on {conflict.task}{where}, {conflict.witness} earns at least {conflict.least:.4g}, "
+            f"more than {conflict.bar:.4g}, the most that the demonstrators' constraint can allow"
         )
         if not self.strict:
             budget = "their budget" if self.budget is None else f"{self.budget:.4g}"
@@ -147,9 +150,9 @@ class SampledEvidence:
                 f"an episode must be more than {budget}."
             )
         count, shared = len(conflict.cells), len(conflict.border)
-        where = "here" if count == 1 else f"in {count} cells"
+        within = "here" if count == 1 else f"in {count} cells"
         part = f" (of {shared} of them they kept to another part)" if shared else ""
-        return f"{earned}, and only {where} it is where no demonstrator was{part}."
+        return f"{earned}, and only {within} it is where no demonstrator was{part}."
 
     def sentences(self) -> list[str]:
         """What the labels rest on."""
@@ -172,6 +175,11 @@ class SampledEvidence:
             said.append(
                 "Demonstrators had a budget: a cell that they visited may cost something, and "
                 "nothing is proven. Conflicts are inequalities."
+            )
+        if any(c.start for c in self.conflicts):
+            said.append(
+                "Where several episodes begin alike they are also compared start by start, and "
+                "demonstrators are taken to earn as much of the best from each start."
             )
         told = [f"{t.task}: {t.reason}." for t in self.statements if not t.testifies]
         return [*said, *told, *(f"{doubt}." for doubt in self.doubts)]
@@ -252,8 +260,9 @@ def from_json(document: Mapping[str, Any]) -> SampledEvidence:
 
 def _read_conflict(d: Mapping[str, Any], grid: Grid) -> Conflict:
     path = np.array(d["path"], np.float64).reshape(-1, len(grid.columns))
-    lists = {n: tuple(map(int, d[n])) for n in ("cells", "border")}
-    return Conflict(**{**d, **lists, "visits": tuple(map(float, d["visits"])), "path": path})
+    whole = {n: tuple(map(int, d[n])) for n in ("cells", "border")}
+    real = {n: tuple(map(float, d.get(n, ()))) for n in ("visits", "start")}
+    return Conflict(**{**d, **whole, **real, "path": path})
 
 
 def cells_of(grid: Grid, phi: Array) -> NDArray[np.intp]:

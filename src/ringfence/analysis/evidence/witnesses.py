@@ -8,6 +8,12 @@ allows. So a policy whose return is beyond their *bar* breaks the constraint som
 
 Bounds are Student's, one-sided, at 95% for all tasks, and for all candidates, together. Returns are
 undiscounted, from the task's own starts and over its whole horizon.
+
+In many tasks most of the difference between episodes is where they begin. So, where several begin
+alike, returns are also compared start by start, as on finite worlds: demonstrators are then taken
+to earn at least (1 - slack) of the best from each start. What chance does to a return is taken to
+be alike over a task's starts and estimated from those with several episodes, so one demonstration
+of a start will do; the bounds of all starts hold together.
 """
 
 from __future__ import annotations
@@ -49,11 +55,6 @@ class Tried:
     name: str
     episodes: Sequence[Trajectory]
 
-    @property
-    def points(self) -> Array:
-        """The features [n, d] of all steps that it made."""
-        return np.concatenate([t.features for t in self.episodes])
-
 
 @dataclass(frozen=True)
 class Statement:
@@ -87,6 +88,65 @@ def mean_bound(returns: Array, side: int, error: float) -> float:
 def beyond_best(upper: float, slack: float) -> float:
     """The best return J* of which `upper` may be (1 - slack): J* - slack |J*| = upper."""
     return upper / (1 - slack) if upper >= 0 else upper / (1 + slack)
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """A policy's episodes that beat the demonstrators: all of them, or those from one start (that
+    first observation). least: the lower bound of their mean return; bar: what it is above."""
+
+    episodes: Sequence[Trajectory]
+    least: float
+    bar: float
+    start: tuple[float, ...] = ()
+
+
+def claims(
+    group: Shown, one: Tried, statement: Statement, candidates: int, slack: float, error: float
+) -> list[Claim]:
+    """In what a policy beats the demonstrators of its task; error: that one of the bounds of these
+    by their starts is wrong, as `candidates` says it for the policies."""
+    if not statement.testifies or any(is_cut(t, group.horizon) for t in one.episodes):
+        return []
+    found = []
+    least = least_return(one, group.horizon, candidates)
+    if beats(least, statement.bar):
+        found.append(Claim(one.episodes, least, statement.bar))
+    shown, fresh = (
+        bounds_by_start(group.episodes, 1, error),
+        bounds_by_start(one.episodes, -1, ERROR / candidates),
+    )
+    for start in (start for start in shown if start in fresh):
+        least, bar = fresh[start], beyond_best(shown[start], slack)
+        if beats(least, bar):
+            own = [t for t in one.episodes if start_of(t) == start]
+            found.append(Claim(own, least, bar, start))
+    return found
+
+
+def start_of(episode: Trajectory) -> tuple[float, ...]:
+    """The first observation without what may be rounding."""
+    return tuple(float(f"{value:.5g}") + 0.0 for value in episode.observations[0])
+
+
+def bounds_by_start(
+    episodes: Sequence[Trajectory], side: int, error: float
+) -> dict[tuple[float, ...], float]:
+    """A bound of the mean return from each start, from above (side 1) or below (-1), any of them
+    wrong with probability `error`; none where there is one start, or too few have more episodes
+    than one."""
+    by_start: dict[tuple[float, ...], list[float]] = {}
+    for t, earned in zip(episodes, returns_of(episodes), strict=True):
+        by_start.setdefault(start_of(t), []).append(float(earned))
+    freedom = len(episodes) - len(by_start)
+    if len(by_start) < 2 or freedom < FEWEST - 1:
+        return {}
+    means = {start: float(np.mean(own)) for start, own in by_start.items()}
+    off = [earned - means[start] for start, own in by_start.items() for earned in own]
+    spread = float(np.sqrt(np.square(off).sum() / freedom))
+    width = float(stats.t.ppf(1 - error / len(by_start), freedom)) * spread
+    return {start: means[start] + side * width / np.sqrt(len(own))
+            for start, own in by_start.items()}  # fmt: skip
 
 
 def is_cut(episode: Trajectory, horizon: int) -> bool:
@@ -158,5 +218,5 @@ def least_return(one: Tried, horizon: int, candidates: int) -> float:
     return mean_bound(returns_of(one.episodes), -1, ERROR / candidates)
 
 
-def beats(least: float, statement: Statement) -> bool:
-    return least > statement.bar + EQUAL * max(1.0, abs(statement.bar))
+def beats(least: float, bar: float) -> bool:
+    return least > bar + EQUAL * max(1.0, abs(bar))
