@@ -423,7 +423,8 @@ def make_collector(problem: Problem, config: PPOConfig) -> Collector:
     """The task's collector, after all that can be checked before the first step."""
     task, share = checked(problem, config.start_share), config.start_share
     raw = seen_of(problem.constraint, config.augment)
-    retries = settings.RETRY_SHARE if all(c.zero for c in channels(problem)) else 0.0
+    tries = config.short or all(channel.zero for channel in channels(problem))
+    retries = settings.RETRY_SHARE if tries else 0.0
     return task.collector(
         CollectorSpec(config.copies, raw, problem.seed, problem.states, share, retries)
     )

@@ -1,6 +1,6 @@
-"""Starts from which a limit of 0 was broken, tried again.
+"""Starts from which a constraint was broken, tried again.
 
-A policy that nearly keeps a limit of 0 breaks it from a few starts: those between two ways around
+A policy that nearly keeps a constraint breaks it from a few starts: those between two ways around
 an obstacle, say, where episodes hardly ever begin. So some episodes begin where an earlier one
 began that broke it, until one of them keeps it. The number of an episode is all that its start is
 drawn from, so this needs nothing of a simulator. What an episode earns and costs is counted on the
