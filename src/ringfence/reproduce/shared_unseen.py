@@ -23,6 +23,7 @@ from ringfence.runs import config as configs
 from ringfence.runs.config import make_solver
 from ringfence.runs.problem import selected_policy
 from ringfence.solvers.collecting import evaluate, seen_of
+from ringfence.solvers.ppo_settings import stirred
 from ringfence.solvers.scaling import SMALLEST_STD
 
 #: Of seed paths: where goals are drawn, solved, called and counted.
@@ -51,7 +52,7 @@ def unseen(run: Path, world: Any, truth: Constraint, seed: int, goals: int, epis
     assert isinstance(evidence, SampledEvidence)  # of a continuous world
     c, solver = (
         constraint_files.load(run / "constraint"),
-        make_solver(configs.read(run / "config.toml").solver),
+        make_solver(configs.read(run / "config.toml").solver).settle(),
     )
     known = np.array([task.kwargs["goal"] for task in world.tasks])
     rows = []
@@ -61,7 +62,7 @@ def unseen(run: Path, world: Any, truth: Constraint, seed: int, goals: int, epis
         )
         near = world.tasks[int(np.linalg.norm(known - goal, axis=1).argmin())]
         start = recentred(selected_policy(run, near.name)[1], np.array([0.0, 0.0, *goal]))
-        problem = Problem(task, c, 0.0, start, (seed, UNSEEN, n))
+        problem = Problem(task, c, 0.0, stirred(start), (seed, UNSEEN, n))
         solution = solver(problem)
         called, counted = (
             evaluate(task, solution.policy, seen_of(c, True), episodes, (seed, path, n))

@@ -15,6 +15,7 @@ import numpy as np
 
 from ringfence.game import Record, Rules, limits_of
 from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, Task
+from ringfence.solvers.ppo_settings import stirred
 
 #: Of an episode's steps that may cost anything at a limit of 0, at most: some 3% of the episodes
 #: where one that breaks it does so for two of its 60 steps.
@@ -40,11 +41,13 @@ def settled(
     over = list(range(len(tasks))) if together else over
     found = solve(
         [
-            Problem(tasks[k], c, sum(limits[k]), chosen.solutions[k].policy, (seed, i, k),
-                    deltas=limits[k])
-            for k in over
+            Problem(task, c, sum(limit), stirred(before.policy), (seed, i, k), deltas=limit)
+            for k, (task, limit, before) in enumerate(
+                zip(tasks, limits, chosen.solutions, strict=True)
+            )
+            if k in over
         ]
-    )  # fmt: skip
+    )
     solutions = list(chosen.solutions)
     for k, new in zip(over, found, strict=True):
         before, after = (excess(s.behaviour, c, chosen.deltas[k]) for s in (solutions[k], new))

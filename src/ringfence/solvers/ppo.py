@@ -405,15 +405,6 @@ def first_learner(problem: Problem, task: ContinuousTask, config: PPOConfig) -> 
     return Learner(params, opt_state, units, statistics, limits, choices_of(task), rate)
 
 
-def stir(learner: Learner, config: PPOConfig) -> Learner:
-    """With at least the noise that a fresh training has until its limits are kept."""
-    if learner.choices:
-        return learner
-    actor, least = learner.params["actor"], np.float32(np.log(config.pace.least_noise))
-    noise = {"log_std": np.maximum(actor["log_std"], least)}
-    return replace(learner, params=learner.params | {"actor": actor | noise})
-
-
 def fits(start: Start, k: int) -> bool:
     """Has the start a critic of so many costs?"""
     return start.get("critic/advantages", np.zeros(0)).shape == (1 + k,)
@@ -472,11 +463,10 @@ class PPO:
     """The policy player: `PPO(config)(problem)` is the solution, `train` has its episodes, too.
 
     One training at a time, with all cores. Some of its episodes begin at `problem.states`, where
-    `start_share` says so. stirred: does a policy that is given get the noise of a fresh one?
+    `start_share` says so.
     """
 
     config: PPOConfig = field(default_factory=PPOConfig)
-    stirred: bool = False
     at_once: ClassVar[int] = 1
     learns: ClassVar[bool] = True
 
@@ -508,7 +498,6 @@ class PPO:
         collector = make_collector(problem, config)
         try:
             learner = first_learner(problem, cast(ContinuousTask, problem.task), config)
-            learner = stir(learner, config) if self.stirred else learner
             records: list[Record] = []
             saved = Checkpoint(checkpoint, problem, config)
             if found := saved.load(SAVED):
@@ -537,7 +526,7 @@ class PPO:
 
     def settle(self) -> PPO:
         longer = int(settings.SETTLE * self.config.env_steps)
-        return PPO(replace(self.config, stop_reward=None, env_steps=longer), stirred=True)
+        return PPO(replace(self.config, stop_reward=None, env_steps=longer))
 
     def watch(self) -> Watcher:
         return Watcher(self.config.evaluation_episodes)

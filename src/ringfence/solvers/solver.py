@@ -49,8 +49,7 @@ class Solver(Protocol):
         ...
 
     def settle(self) -> Solver:
-        """The same for longer, with noise to find another way: for a policy that does not keep its
-        limit. Only of those that learn."""
+        """The same for longer, for a policy that does not keep its limit."""
         ...
 
     def watch(self) -> Solver:
