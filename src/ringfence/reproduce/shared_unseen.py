@@ -20,6 +20,7 @@ from ringfence.objects import Array, Constraint, Problem, Start, Trajectory
 from ringfence.reproduce.limit_worlds import EDGE, STRIDE
 from ringfence.reproduce.rows import Row
 from ringfence.runs import config as configs
+from ringfence.runs.backend import in_role
 from ringfence.runs.config import make_solver
 from ringfence.runs.problem import selected_policy
 from ringfence.solvers.collecting import evaluate, seen_of
@@ -52,7 +53,7 @@ def unseen(run: Path, world: Any, truth: Constraint, seed: int, goals: int, epis
     assert isinstance(evidence, SampledEvidence)  # of a continuous world
     c, solver = (
         constraint_files.load(run / "constraint"),
-        make_solver(configs.read(run / "config.toml").solver).settle(),
+        in_role(make_solver(configs.read(run / "config.toml").solver), "settle"),
     )
     known = np.array([task.kwargs["goal"] for task in world.tasks])
     rows = []

@@ -176,8 +176,10 @@ def in_role(solver: Solver, role: Role) -> Solver:
     if role == "show":
         watcher: Any = solver.watch()
         return replace(watcher, sees=solver.config.augment)  # type: ignore[no-any-return, attr-defined]
-    roles = {"solve": lambda: solver, "free": solver.free, "watch": solver.watch}
-    return {**roles, "settle": solver.settle}[role]()
+    if role == "settle":
+        longer: Any = solver
+        return longer.settle()  # type: ignore[no-any-return]
+    return {"solve": lambda: solver, "free": solver.free, "watch": solver.watch}[role]()
 
 
 class Here:

@@ -350,7 +350,7 @@ class _Drive:
     def settle(self, opened: Opened, records: Sequence[Record]) -> Record | None:
         """One more iteration, where learners break the limit of the constraint that is handed
         back (runs/settling.py)."""
-        if not (self.pieces.solver.learns and self.pieces.rules.multi_task):
+        if not (hasattr(self.pieces.solver, "settle") and self.pieces.rules.multi_task):
             return None
         chosen = records[self.select(opened, records).i - 1]
         i, seed, shown = len(records) + 1, self.config.seed, self.shown

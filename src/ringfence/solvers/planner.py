@@ -164,9 +164,6 @@ class Planner:
     def free(self) -> Planner:
         return self
 
-    def settle(self) -> Planner:
-        return self
-
     def watch(self) -> Planner:
         raise ValueError("a planner has no policy before it plans")
 

@@ -101,8 +101,7 @@ class PPOConfig:
 
     env_steps: int = 1_000_000  # of a training
     learning_rate: float = 1e-3  # of Adam, at first; it falls linearly to 0
-    # An update that moves the policy further lowers the actor's rate: 0.02, short trainings 0.04.
-    kl: float | None = None
+    kl: float | None = None  # per update, above which the actor slows down: 0.02, short ones 0.04
     value_weight: float = 0.25  # of the critic's loss
     clip: float = 0.2  # of the ratio of probabilities
     gae: float | None = None  # lambda of the generalised advantages: 0.97, short trainings 0.95

@@ -25,7 +25,10 @@ def quiet(record: dict[str, Any]) -> None:
 
 class Solver(Protocol):
     """at_once: how many of its solves may run at the same time in one process; learns: does it
-    begin at `problem.start`, and so can go on from a clone or from an earlier policy?"""
+    begin at `problem.start`, and so can go on from a clone or from an earlier policy?
+
+    It may have a `settle() -> Solver`: the same for longer, for policies that broke their limit.
+    """
 
     @property
     def at_once(self) -> int: ...
@@ -46,10 +49,6 @@ class Solver(Protocol):
 
     def free(self) -> Solver:
         """The same for a problem without a constraint."""
-        ...
-
-    def settle(self) -> Solver:
-        """The same for longer, for a policy that does not keep its limit."""
         ...
 
     def watch(self) -> Solver:
@@ -93,9 +92,6 @@ class Exact:
         return self.solve(problem)
 
     def free(self) -> Exact:
-        return self
-
-    def settle(self) -> Exact:
         return self
 
     def watch(self) -> Exact:

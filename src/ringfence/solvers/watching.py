@@ -41,9 +41,6 @@ class Watcher:
     def free(self) -> Watcher:
         return self
 
-    def settle(self) -> Watcher:
-        return self
-
     def watch(self) -> Watcher:
         return self
 
