@@ -12,7 +12,7 @@ from ringfence.constraints.linear import parse_inequality
 from ringfence.disk import read_json
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Problem
-from ringfence.reproduce import experiment, shared_point
+from ringfence.reproduce import experiment, point_demonstrators
 from ringfence.reproduce.demonstrate import configuration
 from ringfence.reproduce.solves import constraint_of
 from ringfence.runs import driver
@@ -39,8 +39,8 @@ def shown() -> tuple[Config, Demonstrations]:
     world = make_world(config.world)
     truth = constraint_of(variant.get("training")["constraint"], variant.get("training"), world)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_point, "EPISODES", 6)
-        return config, shared_point.demonstrations(world, truth, 0, 0.3)
+        patch.setattr(point_demonstrators, "EPISODES", 6)
+        return config, point_demonstrators.demonstrations(world, truth, 0, 0.3)
 
 
 def played(run: Path, shown: tuple[Config, Demonstrations], workers: int = 1) -> Path:

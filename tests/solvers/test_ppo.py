@@ -14,6 +14,7 @@ from ringfence.solvers import limits, ppo
 from ringfence.solvers.cloning import CloningConfig, clone
 from ringfence.solvers.limits import MOST, Multiplier, channels
 from ringfence.solvers.ppo import PPO, PPOConfig, Result
+from ringfence.solvers.ppo_settings import next_rate
 from ringfence.worlds.ant import AntTask
 from toy_tasks import (
     FIVE,
@@ -271,12 +272,11 @@ def test_the_learning_rate_falls_to_nothing():
 
 
 def test_an_update_that_moves_the_policy_too_far_lowers_the_actors_rate():
-    config = PPOConfig(kl=0.02)
-    assert ppo.next_rate(1.0, 0.03, config, fresh=True) < 1.0
-    assert ppo.next_rate(0.5, 0.015, config, fresh=True) == 0.5
-    assert 0.5 < ppo.next_rate(0.5, 0.001, config, fresh=True) < 1.0
-    assert ppo.next_rate(1.0, 0.0, config, fresh=False) == 1.0
-    assert ppo.next_rate(1.0, 0.0, config, fresh=True) > 1.0
+    assert next_rate(1.0, 0.03, 0.02, fresh=True) < 1.0
+    assert next_rate(0.5, 0.015, 0.02, fresh=True) == 0.5
+    assert 0.5 < next_rate(0.5, 0.001, 0.02, fresh=True) < 1.0
+    assert next_rate(1.0, 0.0, 0.02, fresh=False) == 1.0
+    assert next_rate(1.0, 0.0, 0.02, fresh=True) > 1.0
 
 
 def test_a_rollout_is_smaller_in_a_short_training():

@@ -284,7 +284,7 @@ def learn(
     following = Learner(
         params, {k: d.opt_state for k, d in both.items()}, units, statistics,
         limits.fall(chunk, float(worth)), learner.choices,
-        next_rate(learner.rate, kl, config, fresh), calm, learner.candidates, done + 1,
+        settings.next_rate(learner.rate, kl, pace.kl, fresh), calm, learner.candidates, done + 1,
     )  # fmt: skip
     candidates = learner.candidates.add(
         rates, following.policy, done + 1, config.window, every, task.horizon, 1 - config.margin / 3
@@ -306,15 +306,6 @@ def learn(
         std=None if learner.choices else float(np.exp(params["actor"]["log_std"]).mean()),
         kl=kl,
     )
-
-
-def next_rate(rate: float, kl: float, config: PPOConfig, fresh: bool) -> float:
-    """Of the actor: lower after an update that moved it too far, up again after a small one; a
-    policy that was given is not rushed."""
-    if kl > config.pace.kl:
-        return rate / settings.RATE_STEP
-    most = settings.MOST_RATE if fresh else 1.0
-    return min(most, rate * settings.RATE_STEP) if kl < config.pace.kl / 2 else rate
 
 
 def improve(

@@ -87,6 +87,15 @@ SHORT = Pace(1024, 16, 0.95, 0.97, 0.04, 0.1, 2.0, 0.25, (0.6, 0.95), 0.4, 0.5)
 SHORT_STEPS = 600_000
 
 
+def next_rate(rate: float, kl: float, most_kl: float, fresh: bool) -> float:
+    """Of the actor: lower after an update that moved it too far, up again after a small one; a
+    policy that was given is not rushed."""
+    if kl > most_kl:
+        return rate / RATE_STEP
+    most = MOST_RATE if fresh else 1.0
+    return min(most, rate * RATE_STEP) if kl < most_kl / 2 else rate
+
+
 def stirred(start: Start) -> Start:
     """A policy with noise to find another way, where its actions are a box."""
     if "actor/log_std" not in start:
