@@ -45,6 +45,15 @@ def test_constraints_agree_by_the_steps_that_they_forbid() -> None:
     assert of(limits=[9.0, 1.31, 1.3]) == []
 
 
+def test_without_conflicts_who_charges_fewer_learners_is_no_other_answer() -> None:
+    """c_1 forbids nothing of what was met, and c_3 what the first learner did."""
+    nothing = {"conflicts": 0, "unexplained": (0, 0, 0)}
+    choice = replace(chosen(3, 3), **nothing)
+    both = [replace(choice, charged=charged) for charged in ((0, 1, 1), (1, 1, 1))]
+    found = [list(unsettled(played(records=records(LIMITS, LEARNERS), chosen=c))) for c in both]
+    assert [sum("c_1 explains as much" in doubt for doubt in each) for each in found] == [0, 1]
+
+
 def test_held_out_demonstrators_who_break_the_constraint_are_counted() -> None:
     fast = behaviour_of([drive(1.0, 1.4, 1.5)])
     choice = replace(chosen(3, 3), unexplained=(1, 0, 0))

@@ -71,9 +71,12 @@ def other_answers(played: Played) -> Iterator[str]:
 
 
 def equals(chosen: Selection) -> list[int]:
-    """The places of the iterates that explain as many conflicts as the chosen one."""
-    best = chosen.unexplained[chosen.i - 1]
-    return [n for n, left in enumerate(chosen.unexplained) if left == best and n != chosen.i - 1]
+    """The places of the iterates that explain as many conflicts as the chosen one; where there are
+    none, which any constraint explains, of those that charge as many learners."""
+    charged = (0,) * len(chosen.charged) if chosen.conflicts else chosen.charged
+    answers = list(zip(chosen.unexplained, charged, strict=True))
+    best = answers[chosen.i - 1]
+    return [n for n, answer in enumerate(answers) if answer == best and n != chosen.i - 1]
 
 
 def met(played: Played) -> Array:
