@@ -9,7 +9,7 @@ import pytest
 
 from ringfence.constraints.table import TableConstraint
 from ringfence.game import Record
-from ringfence.objects import Behaviour, Feature, Solution, Trajectory, behaviour_of, earns
+from ringfence.objects import Behaviour, Feature, Solution, Trajectory, behaviour_of, earns, telling
 from ringfence.selection import pooled, select
 
 
@@ -69,6 +69,11 @@ def test_a_learner_who_surely_earns_less_need_not_be_charged() -> None:
     astray = behaviour([1, 0, 1], 4.0)
     records = [record(1, [0, 1, 0], AS_SHOWN), record(2, [0, 1, 1], astray)]
     assert select(records, EXPERT, EXPERT).charged == (0, 0)
+
+
+def test_the_first_show_something_and_then_who_earns_enough_and_no_less_than_others() -> None:
+    groups = [[behaviour([2], reward)] for reward in (3.0, 4.0, 6.0, 5.5, 6.0, 9.0)]
+    assert telling(groups, [5.0]).ravel().tolist() == [True, False, True, False, True, True]
 
 
 def test_then_the_one_whose_own_learner_earns_enough_within_its_limit() -> None:

@@ -195,6 +195,20 @@ def earns(pi: Behaviour, reward: float, se: float, episodes: int | None = None, 
     return int(gained > sure) - int(gained < -sure)
 
 
+def telling(groups: Sequence[Sequence[Behaviour]], enough: Sequence[float]) -> NDArray[np.bool_]:
+    """Which learners [n, K], group after group, show what demonstrators who earn `enough` [K] keep
+    from: the first group, that nothing or little kept from anything, and of the others who earns
+    what the demonstrators do, and no less than every learner of the task before it.
+
+    The best under a constraint that the demonstrators keep earns at least what they do, so where
+    one strays that earns less shows nothing; and where one strays that a constraint kept from
+    earning what others did shows little.
+    """
+    earned = np.array([[pi.reward for pi in group] for group in groups])
+    before = np.maximum.accumulate(np.vstack([enough, earned]), axis=0)[:-1]
+    return np.asarray((earned >= before) | (np.arange(len(earned)) == 0)[:, None])
+
+
 def widened(t: Trajectory, width: int) -> Array:
     """An episode's features, with what each step led to where `width` has that among them."""
     if t.features.shape[1] == width:

@@ -1,13 +1,15 @@
 """Which of c_1..c_N is handed back, without the truth: one rule for every world.
 
     The constraint that leaves the fewest known conflicts unexplained; among equals the one that
-    charges the most learners who earn what the demonstrators do; then the one whose own learners
-    earn that, within their limit, on the most tasks; then the last.
+    charges the most learners who show something; then the one whose own learners earn what the
+    demonstrators do, within their limit, on the most tasks; then the last.
 
 A known *conflict* is a learner of any iteration, or one without a constraint, that earns more than
 the demonstrators of its task: if these are the best that a constraint allows, it must charge that
-learner. A constraint *charges* a learner whose episode costs more under it than those of the
-demonstrators, held-out ones included: what it forbids to both explains nothing.
+learner. A learner *shows something* if it is one of the first, or earns what the demonstrators do
+and no less than every learner of the task before it (objects.telling). A constraint *charges* a
+learner whose episode costs more under it than those of the demonstrators, held-out ones included:
+what it forbids to both explains nothing.
 
 Constraints are judged, by everybody that is known, and not only by the learners that they happened
 to have: one that was trained too briefly says little about its constraint.
@@ -22,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.game import Record
-from ringfence.objects import REWARD_TOLERANCE, Array, Behaviour, Constraint, J, earns
+from ringfence.objects import REWARD_TOLERANCE, Array, Behaviour, Constraint, J, earns, telling
 
 #: What a step has to cost beyond the demonstrators', on average over an episode, to be a charge: a
 #: limit of 0 is approached by learning, and never reached.
@@ -35,7 +37,7 @@ class Selection:
 
     learners: all that are known, conflicts: those of them that earn more than the demonstrators;
     of each iterate unexplained: the conflicts that it doesn't charge, charged: the learners that it
-    does, of those that do not surely earn less, done_well: the tasks on which its own learner earns
+    does, of those that show something, done_well: the tasks on which its own learner earns
     enough within its limit, reward: its learners' mean; expert_reward: the demonstrators', with its
     standard error; rewarding: do the chosen iterate's learners earn that, less the error?
     """
@@ -66,7 +68,8 @@ def select(
     if not records:
         raise ValueError("nothing to select from")
     sides = (experts, heldout)
-    known = [*(record.learners for record in records), *([free] if free else [])]
+    before = [free] if free else []
+    known = [*before, *(record.learners for record in records)]
     shown = [pooled(*pair) for pair in zip(*sides, strict=True)]
     of = len(known) * len(shown)
     earned = np.array(
@@ -74,10 +77,11 @@ def select(
     )
     charges = np.array([charged(record.c, known, sides) for record in records])
     unexplained = ((earned > 0) & ~charges).sum(axis=(1, 2))
-    count = ((earned >= 0) & charges).sum(axis=(1, 2))
+    shows = telling(known, [mean for mean, _, _ in shown])
+    count = (shows & charges).sum(axis=(1, 2))
     done_well = [
-        int(((earned[n] >= 0) & keeps_limit(record, sides)).sum())
-        for n, record in enumerate(records)
+        int(((own >= 0) & keeps_limit(record, sides)).sum())
+        for own, record in zip(earned[len(before) :], records, strict=True)
     ]
     best = max(range(len(records)), key=lambda n: (-unexplained[n], count[n], done_well[n], n))
     reward = [float(np.mean([pi.reward for pi in record.learners])) for record in records]

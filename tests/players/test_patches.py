@@ -156,9 +156,9 @@ def test_a_conflict_is_explained_by_a_place_that_would_be_too_small_otherwise() 
 def test_where_a_learner_strays_who_earns_less_shows_nothing() -> None:
     expert, learner = around_a_disc(0)
     player = patches.make(Config(), ground("table(x by 0.05, y by 0.05)", expert))
-    poor, enough = one(learner.features, reward=-1.0), one(np.array([[0.9, 0.9]]))
-    assert not player.update([expert], [[poor], [enough]]).forbidden.any()
-    # Where nobody earns enough, all are heard.
+    first, poor = one(np.array([[0.9, 0.9]])), one(learner.features, reward=-1.0)
+    assert not player.update([expert], [[first], [poor]]).forbidden.any()
+    # The first are heard: nothing kept them from anything.
     assert player.update([expert], [[poor]]).forbidden.any()
 
 

@@ -6,9 +6,9 @@ Follow the regularised leader (Algorithms 2 and 3) with a regulariser that knows
     R(c)    = idle |c|^2 + sum over neighbours u, v of b |c_u - c_v|,
 
 forbidden where c > 1/2. g_u is 1 where a learner was, in any iteration, and 0 elsewhere: a cell of
-the learners' counts once, so nothing depends on how often they came. Only learners count who earn
-what the demonstrators of their task do: the best under a constraint that these keep earns that at
-least, and where one strays that earns less shows nothing.
+the learners' counts once, so nothing depends on how often they came. Only learners count who show
+something (objects.telling): where one strays that earns less than the demonstrators, or than others
+before it, shows little.
 
 Cells smaller than a step have gaps between steps. Those inside an obstacle are closed by the second
 part of R, as an edge costs more than a cell; and where learners merely wandered between the
@@ -37,7 +37,7 @@ from scipy.spatial import KDTree
 from ringfence.constraints.cell_grid import MOST_FEATURES, CellConstraint, Grid, around
 from ringfence.constraints.classes import TableClass
 from ringfence.errors import InvalidInput
-from ringfence.objects import Array, Behaviour, J, earns
+from ringfence.objects import Array, Behaviour, J, earns, telling
 from ringfence.players.player import Ground, History, payoff_gradient
 
 Mask = NDArray[np.bool_]
@@ -127,7 +127,9 @@ class Patches:
     def update(self, experts: Sequence[Behaviour], history: History) -> CellConstraint:
         grid = self._grid
         every = [pair for group in history for pair in zip(group, experts, strict=True)]
-        points = np.concatenate([pi.features[pi.visits > 0] for pi in telling(every)])
+        shows = telling(history, [pi_E.reward for pi_E in experts]).ravel()
+        heard = [pi for (pi, _), told in zip(every, shows, strict=True) if told]
+        points = np.concatenate([pi.features[pi.visits > 0] for pi in heard])
         moves = self.moves[list(grid.columns)]
         met = charged(grid, points, moves)
         none: Mask = np.zeros(grid.shape, np.bool_)
@@ -156,12 +158,6 @@ class Patches:
     def _grid(self) -> Grid:
         assert self.F_c.grid is not None  # as `make` sees to it
         return self.F_c.grid
-
-
-def telling(every: Sequence[tuple[Behaviour, Behaviour]]) -> list[Behaviour]:
-    """Of pairs of a learner and its task's demonstrators, the learners who earn what these do; all
-    where nobody does."""
-    return [pi for pi, pi_E in every if pi.reward >= pi_E.reward] or [pi for pi, _ in every]
 
 
 def units(grid: Grid, moves: Array) -> Array:
