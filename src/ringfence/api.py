@@ -299,6 +299,17 @@ def plan(learned: Learned | str | Path, wanted: float = 0.05) -> Document:
     return found
 
 
+def require_episodes(solver: Any, steps: int | None) -> None:
+    """Refuse episodes that hardly end in a training: probably its own length was meant."""
+    total = getattr(solver, "env_steps", 0)
+    if steps and total and steps * solver.copies > total:
+        raise InvalidInput(
+            f"steps={steps} is an episode's length, and a training has {total} steps of "
+            f"{solver.copies} copies; if the training's was meant: "
+            f'solver={{"env_steps": {steps}}}'
+        )
+
+
 # Single problems ---------------------------------------------------------------------------------
 
 
@@ -325,8 +336,10 @@ def solve(
 
     constraint: an inequality ("speed <= 0.75"), "none", "truth" (where the world knows one), a
     saved constraint or its folder. solver: its settings, with its kind where it isn't the world's.
-    policy: a finished run whose policy is trained on; starts: demonstrations at whose states
-    training episodes begin (MuJoCo's Ant). progress: as of `learn`.
+    steps: of an episode, where the environment has no limit of its own (those of the training are
+    solver={"env_steps": 150_000}, else a million). policy: a finished run whose policy is trained
+    on; starts: demonstrations at whose states training episodes begin (MuJoCo's Ant). progress: as
+    of `learn`.
     """
     document, made = world_document(world, features, steps)
     home = made or make_world(configs.tagged("world", "world", document["world"]))
@@ -365,6 +378,7 @@ def solve(
         given = [t for d in dataset.load(Path(starts)).tasks for t in d.train]
         states = demonstrated_states(home.tasks[0], given)  # type: ignore[arg-type]
     require_counted(asked.solver, episodes)
+    require_episodes(asked.solver, steps)
     with shown(progress, on_event, "training") as tell:
         return finish_single(
             asked, c, out, tell, on_record, made, start=start, states=states, learned=learned

@@ -16,7 +16,6 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from ringfence.errors import InvalidInput
 
@@ -173,6 +172,20 @@ def J(pi: Behaviour, c: Constraint) -> float:
     return float(pi.visits @ c.cost(pi.features))
 
 
+#: Of an episode's steps that may cost anything at a limit of 0, at most: some 3% of the episodes
+#: where one that breaks it does so for two of its 60 steps.
+STEPS_BEYOND = 0.001
+
+
+def excess(pi: Behaviour, c: Constraint, delta: float) -> float:
+    """By how much a behaviour breaks its limit, > 0 if it does: of 0 by the share of its steps that
+    cost anything, of others by its cost, in limits."""
+    if delta > 0:
+        return J(pi, c) / delta - 1.0
+    beyond = float(pi.visits @ np.asarray(c.cost(pi.features) > 0)) / pi.length
+    return beyond - STEPS_BEYOND
+
+
 #: How often a difference of rewards may look sure and is not, at most, over all that are compared.
 UNSURE = 0.025
 #: Of the experts' reward: a soft-optimal learner strays, and loses a step, once in many million
@@ -187,6 +200,8 @@ def earns(pi: Behaviour, reward: float, se: float, episodes: int | None = None, 
     Student's distribution, as there may be few demonstrations, of which some began nearer to
     their goal.
     """
+    from scipy.special import stdtrit  # not where a saved constraint is only loaded
+
     sampled = [n for n in (pi.episodes, episodes) if n is not None]
     freedom = max(1, min(sampled) - 1) if sampled else np.inf
     errors = float(-stdtrit(freedom, UNSURE / of))

@@ -195,7 +195,8 @@ def iteration_line(event: dict[str, Any]) -> str:
     """One iteration in words: learners against experts, and the constraint they were under."""
     constraint = event["constraint"]
     parts = [
-        f"iteration {event['i']}/{event['total']}",
+        f"iteration {event['i']}/{event['total']}"
+        + (f", trained on under c_{event['under']}" if event.get("under") else ""),
         shorten(constraint["description"], 60, placeholder=" .."),
         f"reward {event['learner_reward_mean']:.4g} (experts {event['expert_reward_mean']:.4g})",
         f"cost {event['learner_cost_mean']:.3g} (limit {event['delta_mean']:.3g})",

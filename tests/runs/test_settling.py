@@ -7,8 +7,8 @@ import pytest
 
 from ringfence.constraints.table import TableConstraint
 from ringfence.game import Record, Rules
-from ringfence.objects import Behaviour, Feature, Problem, Solution
-from ringfence.runs.settling import STEPS_BEYOND, excess, settled
+from ringfence.objects import STEPS_BEYOND, Behaviour, Feature, Problem, Solution, excess
+from ringfence.runs.settling import settled
 from ringfence.solvers.ppo_settings import STIRRED
 from toy_tasks import ROAD
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ringfence.analysis.played import Played
 from ringfence.analysis.unsettled import unsettled
-from ringfence.objects import Behaviour, Solution, earns
+from ringfence.objects import STEPS_BEYOND, Behaviour, Solution, earns, excess
 
 #: A learner breaks its limit beyond this multiple of it, and this much a step (a limit may be 0).
 TIMES, PER_STEP = 1.5, 0.01
@@ -19,13 +19,18 @@ MUCH_MORE = 0.25
 #: range (5% to 95%) of their values.
 OUT_OF_SIGHT = 0.1
 
-MORE = "more iterations (resume --iterations) or longer ones (--steps; in a file: env_steps)"
+MORE = "longer iterations (--steps; in a file: env_steps) or more of them (resume --iterations)"
 
 
 def doubts(played: Played) -> list[str]:
     """Of the selected iterate: its learners, their limit, and what the constraint rests on."""
     row, shown = played.rows[played.chosen.i - 1], [t for d in played.demos for t in d.train]
-    found = [*_of_rewards(row, played.chosen.rewarding), *_of_limits(row), *_of_failures(row)]
+    found = [
+        *_of_rewards(row, played.chosen.rewarding),
+        *_of_limits(row),
+        *_of_limits_of_0(played),
+        *_of_failures(row),
+    ]
     raw = np.concatenate([played.c.raw(t.features) for t in shown])
     low, high = np.quantile(raw, [0.05, 0.95])
     if raw.max() < -OUT_OF_SIGHT * (high - low):
@@ -59,6 +64,22 @@ def _of_limits(row: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"the policy does not keep its limit: an episode costs {cost:.4g}, {limit:.4g} are "
             f"allowed. Train it longer before you use it (transfer), or play {MORE}"
+        )
+
+
+def _of_limits_of_0(played: Played) -> Iterator[str]:
+    """Of learners whose episodes were sampled; the others approach 0 and never reach it."""
+    record = played.records[played.chosen.i - 1]
+    over = {
+        d.task: excess(pi, record.c, 0.0) + STEPS_BEYOND
+        for d, pi, delta in zip(played.demos, record.learners, record.deltas, strict=True)
+        if delta == 0 and pi.episodes is not None and excess(pi, record.c, 0.0) > 0
+    }
+    if over:
+        names = ", ".join(f"{task} ({share:.1%})" for task, share in over.items())
+        yield (
+            f"policies that are handed out do not keep their limit of 0: steps that cost something "
+            f"on {names}. Train them longer before you use them (transfer), or play {MORE}"
         )
 
 

@@ -19,7 +19,7 @@ from ringfence.selection import PER_STEP, Selection
 #: the steps that either forbids.
 AGREE = 0.8
 
-REMEDY = "more iterations (resume --iterations) or longer solves (--steps; in a file: env_steps)"
+REMEDY = "longer solves (--steps; in a file: env_steps) or more iterations (resume --iterations)"
 
 
 def unsettled(played: Played) -> Iterator[str]:

@@ -180,7 +180,7 @@ def is_composed(text: str) -> bool:
 
 def is_written(text: str) -> bool:
     """Does it state a constraint or a class, rather than name one?"""
-    return "<=" in text or ">=" in text or is_region(text)
+    return "<" in text or ">" in text or is_region(text)
 
 
 def parse_class(text: str, features: Sequence[Feature]) -> Form:

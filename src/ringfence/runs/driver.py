@@ -343,7 +343,8 @@ class _Drive:
             records.append(last)
             rows.append(self.row(records))
             self.clock.end_iteration()
-            self.tell({"event": "iteration", "total": last.i, **progress(rows[-1])})
+            told = {"event": "iteration", "total": last.i, "under": self.settled_from}
+            self.tell({**told, **progress(rows[-1])})
         self.clock.write()
         return end(head, opened, records, rows)
 

@@ -11,15 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ringfence.game import Record, Rules, limits_of
-from ringfence.objects import Behaviour, Constraint, J, Problem, Solution, Task
+from ringfence.objects import Behaviour, Problem, Solution, Task, excess
 from ringfence.solvers.ppo_settings import stirred
-
-#: Of an episode's steps that may cost anything at a limit of 0, at most: some 3% of the episodes
-#: where one that breaks it does so for two of its 60 steps.
-STEPS_BEYOND = 0.001
 
 
 def settled(
@@ -54,12 +48,3 @@ def settled(
         if together or after < before:
             solutions[k] = new
     return replace(chosen, i=i, solutions=tuple(solutions), c_next=c)
-
-
-def excess(pi: Behaviour, c: Constraint, delta: float) -> float:
-    """By how much a behaviour breaks its limit, > 0 if it does: of 0 by the share of its steps that
-    cost anything, of others by its cost."""
-    if delta > 0:
-        return J(pi, c) / delta - 1.0
-    beyond = float(pi.visits @ np.asarray(c.cost(pi.features) > 0)) / pi.length
-    return beyond - STEPS_BEYOND
