@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -91,6 +92,7 @@ def _standing_apart(task: TaskDemos) -> Iterator[Finding]:
     labelled = task.labelled
     returns = np.array([t.rewards.sum() for _, t in labelled])
     groups = [g for g in same_start([t for _, t in labelled]) if len(g) >= SMALLEST_GROUP]
+    severity, of = _compared(task)
     middle = returns.copy()
     for group in groups:
         middle[group] = np.median(returns[group])
@@ -101,10 +103,10 @@ def _standing_apart(task: TaskDemos) -> Iterator[Finding]:
         rest = [labelled[n][1] for n in group[~high]]
         for n, beats in zip(group, high, strict=True):
             label, t = labelled[n]
-            compared = f"its return is {returns[n]:.6g}, the median from its start {middle[n]:.6g}"
+            compared = f"its return is {returns[n]:.6g}, the median {of} {middle[n]:.6g}"
             usual = np.sqrt(np.mean(np.delete(shortfall, n) ** 2))
             if shortfall[n] > FAR_BELOW * usual + slack[n]:
-                yield Finding("warning", label, f"{compared}: a failed or careless attempt?")
+                yield Finding(severity, label, f"{compared}: a failed or careless attempt?")
             elif beats and (alone := _alone(t, rest)):
                 yield Finding(
                     "warning",
@@ -114,18 +116,30 @@ def _standing_apart(task: TaskDemos) -> Iterator[Finding]:
                 )
 
 
+def _compared(task: TaskDemos) -> tuple[Literal["warning", "note"], str]:
+    """How sure it is that a low return is the demonstrator's doing, and whose median it is below:
+    where all begin elsewhere, their starts may be why."""
+    first = np.stack([t.observations[0] for _, t in task.labelled])
+    groups = same_start([t for _, t in task.labelled])
+    if len(groups) == 1 and np.ptp(first, axis=0).any():
+        return "note", "of all, who begin elsewhere,"
+    return "warning", "from its start"
+
+
 def _failed(task: TaskDemos) -> Iterator[Finding]:
     """Less than half of the returns from one start, far below the others."""
     labelled = task.labelled
     trajectories = [t for _, t in labelled]
     returns, low = np.array([t.rewards.sum() for t in trajectories]), failed(trajectories)
+    severity, _ = _compared(task)
     for group in same_start(trajectories):
         below, above = group[low[group]], returns[group[~low[group]]]
         if len(below):
+            more = f" and {len(below) - 1} more" * (len(below) > 1)
             yield Finding(
-                "warning",
+                severity,
                 labelled[below[0]][0],
-                f"its return and {len(below) - 1} more of {len(group)} "
+                f"its return{more} of {len(group)} "
                 f"({returns[below].min():.6g} to {returns[below].max():.6g}) lie far "
                 f"below the others ({above.min():.6g} to {above.max():.6g}): failed attempts? A "
                 "player that goes by means takes them for the experts' way; drop them if they "
