@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from ringfence.constraints.table import TableConstraint
+from ringfence.disk import read_json
 from ringfence.game import Record, Rules
-from ringfence.objects import STEPS_BEYOND, Behaviour, Feature, Problem, Solution, excess
+from ringfence.objects import (
+    STEPS_BEYOND,
+    Behaviour,
+    Demonstrations,
+    Feature,
+    Problem,
+    Solution,
+    excess,
+)
+from ringfence.reproduce import experiment, point_demonstrators
+from ringfence.reproduce.demonstrate import configuration
+from ringfence.reproduce.solves import constraint_of
+from ringfence.runs import driver, settling
+from ringfence.runs.config import Config, make_world
 from ringfence.runs.settling import settled
 from ringfence.solvers.ppo_settings import STIRRED
+from small_worlds import result
 from toy_tasks import ROAD
 
 C = TableConstraint((Feature("cell", ""),), np.array([0.0, 1.0]))
@@ -82,3 +100,47 @@ def test_a_limit_of_0_is_broken_by_steps_and_others_by_their_cost() -> None:
     assert excess(behaviour(0.2), C, 0.0) > 0
     assert excess(behaviour(2.0), C, 4.0) == pytest.approx(-0.5)
     assert play(record(2.0, delta=4.0), [], budget=4.0) == (None, [])
+
+
+# A whole run -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small() -> tuple[Config, Demonstrations]:
+    """Two goals of a point, trained so briefly that nobody keeps a limit."""
+    pytest.importorskip("jax")
+    file = experiment.read("multitask")
+    variant = file.variants["table-2"]
+    config = configuration(file, variant, 0)
+    solver = replace(
+        config.solver, env_steps=512, copies=8, steps=32, minibatches=2, passes=1, hidden=(16,),
+        evaluation_episodes=4,
+    )  # fmt: skip
+    game = replace(config.game, iterations=2, extra=0)
+    opening = replace(config.opening, steps=20, probe=False)
+    config = replace(config, solver=solver, game=game, opening=opening)
+    world = make_world(config.world)
+    truth = constraint_of(variant.get("training")["constraint"], variant.get("training"), world)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(point_demonstrators, "EPISODES", 6)
+        return config, point_demonstrators.demonstrations(world, truth, 0, config.demos.heldout)
+
+
+def test_a_run_has_one_more_iteration_under_the_constraint_that_is_handed_back(
+    small: tuple[Config, Demonstrations], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "excess", lambda pi, c, delta: -pi.reward)  # > 0, less is better
+    runs = [tmp_path / name for name in ("one", "again")]
+    for run in runs:
+        driver.create(run, *small)
+        driver.drive(run)
+    summary = read_json(runs[0] / "summary.json")
+    *_, before, last = summary["iterations"]
+    assert len(summary["iterations"]) == 3
+    assert last["env_steps"] in (2 * before["env_steps"], 1.5 * before["env_steps"])
+    assert last["constraint"] == summary["iterations"][summary["selected"] - 1]["constraint"]
+    assert result(runs[0]) == result(runs[1])
+    # Out of the ledger it is the same once more.
+    (runs[0] / "summary.json").unlink()
+    driver.drive(runs[0])
+    assert result(runs[0]) == result(runs[1])
