@@ -21,6 +21,7 @@ from ringfence.report.draw.svg_plane import (
     distribution,
     from_above,
     histograms,
+    same_scale,
 )
 from ringfence.report.read import Run, read_run
 
@@ -89,3 +90,12 @@ def test_a_plane_of_no_extent_can_still_be_drawn() -> None:
     plane = Plane(np.zeros(2), np.zeros(2), ("a", "b"))
     assert np.isfinite(plane.place(np.zeros((1, 2)))).all()
     assert plane.upright(5.0) is None
+
+
+def test_what_is_round_is_drawn_round() -> None:
+    low, high = same_scale(np.array([-1.0, 0.0]), np.array([1.0, 1.0]))
+    assert (low <= [-1, 0]).all()
+    assert (high >= [1, 1]).all()
+    square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    corner, right, top = Plane(low, high, ("x", "y")).place(square)
+    assert right[0] - corner[0] == pytest.approx(right[1] - top[1])

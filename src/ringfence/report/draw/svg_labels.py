@@ -13,7 +13,7 @@ from ringfence.analysis.evidence.sampled import Conflict, SampledEvidence
 from ringfence.objects import Array, Constraint
 from ringfence.report.draw.geometry import edges, limits
 from ringfence.report.draw.svg_cells import moving_dot
-from ringfence.report.draw.svg_plane import TRUTH, Plane
+from ringfence.report.draw.svg_plane import TRUTH, Plane, same_scale
 from ringfence.report.markup import Child, Markup, tag
 from ringfence.report.read import Run
 
@@ -80,6 +80,8 @@ def _plane(evidence: SampledEvidence, path: Array | None = None) -> Plane:
     low, high = (grid.low[:2] + n * grid.size[:2] for n in (first, last))
     if path is not None:
         low, high = np.minimum(low, path.min(axis=0)[:2]), np.maximum(high, path.max(axis=0)[:2])
+    if own[0].unit == own[1].unit:
+        low, high = same_scale(low, high)
     return Plane(low, high, (names[0], names[1]))
 
 

@@ -118,12 +118,24 @@ def from_above(run: Run, xy: tuple[int, int], id_: str) -> Markup:
 
 
 def bounds(run: Run, xy: tuple[int, int]) -> tuple[Array, Array]:
-    """A box around everything that is drawn."""
+    """A box around everything that is drawn; of one unit, it is as long along both axes."""
     every = [t[:, xy] for group in run.experts for t in group[:EXPERTS]]
     for learner in (one for row in run.learners for one in row if one is not None):
         every += [t[:, xy] for t in learner.episodes]
     low, high = box(every, 0.0)
-    return low - MARGIN * (high - low), high + MARGIN * (high - low)
+    low, high = low - MARGIN * (high - low), high + MARGIN * (high - low)
+    return (
+        same_scale(low, high)
+        if run.features[xy[0]].unit == run.features[xy[1]].unit
+        else (low, high)
+    )
+
+
+def same_scale(low: Array, high: Array) -> tuple[Array, Array]:
+    """A box [2] with room on both sides, so that what is round is drawn round."""
+    size = np.array([WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM])
+    room = (size * ((high - low) / size).max() - (high - low)) / 2
+    return low - room, high + room
 
 
 def _paths(plane: Plane, group: Sequence[Array], xy: tuple[int, int], kind: str) -> Markup:

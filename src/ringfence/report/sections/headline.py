@@ -49,7 +49,10 @@ def _doubts(run: Run) -> Markup | None:
     doubts = [text.rstrip(".") for text in run.summary["doubts"]]
     if not doubts:
         return None
-    lines = [tag("p", tag("strong", "Mind: "), doubt, ".") for doubt in doubts]
+    lines = [
+        tag("p", tag("strong", "Mind: "), doubt, "" if doubt.endswith("?") else ".")
+        for doubt in doubts
+    ]
     return tag("div", lines, class_="doubts", role="note")
 
 
