@@ -71,9 +71,10 @@ class Game:
     method: Algorithm 2 ("icl", on one task) or 3 ("mt-icl", on several); constraint: the class:
     "table", "linear", "mlp" or inequalities with ? for what is learned; on: the features that
     linear and mlp use (empty: all); tasks: names of those that are played (empty: all);
-    iterations: so many, unless the game ends before; extra: at most so many more, while every
-    constraint leaves learners unexplained that earn more than the demonstrators, and until one
-    repeats the one before; epsilon: the game ends when no constraint has a payoff per step above it
+    iterations: so many, unless the game ends before (in mt-icl one more trains on learners who
+    break the limit of what is handed back); extra: at most so many more, while every constraint
+    leaves learners unexplained that earn more than the demonstrators, and until one repeats the one
+    before; epsilon: the game ends when no constraint has a payoff per step above it
     (below 0: never); buffer: what a learner of icl may cost beyond its expert in the first
     iteration; anneal: by how much the buffer shrinks from one iteration to the next; stop_share: of
     the experts' reward at which a training within its limit may stop early (0: never); raw_in: what
