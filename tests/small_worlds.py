@@ -20,6 +20,9 @@ import pytest
 
 from random_policies import policy_for
 from ringfence.objects import Demonstrations, TaskDemos
+from ringfence.reproduce import experiment, point_demonstrators
+from ringfence.reproduce.demonstrate import configuration
+from ringfence.reproduce.solves import constraint_of
 from ringfence.runs import driver
 from ringfence.runs.config import Config, configure, make_world, merged
 from ringfence.runs.training import make_demonstrations
@@ -197,3 +200,22 @@ def of_kinds(*kinds: str) -> pytest.MarkDecorator:
 
 
 every_world = of_kinds(*KINDS)
+
+
+def two_goals(policies: str) -> tuple[Config, Demonstrations]:
+    """A game on two goals of a point, trained so briefly that nothing is learned; policies: one for
+    each task, or "one"."""
+    variant = experiment.read("multitask").variants["table-2"]
+    config = configuration(experiment.read("multitask"), variant, 0)
+    small = replace(
+        config.solver, env_steps=512, copies=8, steps=32, minibatches=2, passes=1, hidden=(16,),
+        evaluation_episodes=4,
+    )  # fmt: skip
+    game = replace(config.game, iterations=2, extra=0, policies=policies)
+    opening = replace(config.opening, steps=20, probe=False)  # so short a training earns nothing
+    config = replace(config, solver=small, game=game, opening=opening)
+    world = make_world(config.world)
+    truth = constraint_of(variant.get("training")["constraint"], variant.get("training"), world)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(point_demonstrators, "EPISODES", 6)
+        return config, point_demonstrators.demonstrations(world, truth, 0, 0.3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +19,11 @@ from ringfence.objects import (
     Solution,
     excess,
 )
-from ringfence.reproduce import experiment, point_demonstrators
-from ringfence.reproduce.demonstrate import configuration
-from ringfence.reproduce.solves import constraint_of
 from ringfence.runs import driver, settling
-from ringfence.runs.config import Config, make_world
+from ringfence.runs.config import Config
 from ringfence.runs.settling import settled
 from ringfence.solvers.ppo_settings import STIRRED
-from small_worlds import result
+from small_worlds import result, two_goals
 from toy_tasks import ROAD
 
 C = TableConstraint((Feature("cell", ""),), np.array([0.0, 1.0]))
@@ -107,23 +103,8 @@ def test_a_limit_of_0_is_broken_by_steps_and_others_by_their_cost() -> None:
 
 @pytest.fixture(scope="module")
 def small() -> tuple[Config, Demonstrations]:
-    """Two goals of a point, trained so briefly that nobody keeps a limit."""
     pytest.importorskip("jax")
-    file = experiment.read("multitask")
-    variant = file.variants["table-2"]
-    config = configuration(file, variant, 0)
-    solver = replace(
-        config.solver, env_steps=512, copies=8, steps=32, minibatches=2, passes=1, hidden=(16,),
-        evaluation_episodes=4,
-    )  # fmt: skip
-    game = replace(config.game, iterations=2, extra=0)
-    opening = replace(config.opening, steps=20, probe=False)
-    config = replace(config, solver=solver, game=game, opening=opening)
-    world = make_world(config.world)
-    truth = constraint_of(variant.get("training")["constraint"], variant.get("training"), world)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(point_demonstrators, "EPISODES", 6)
-        return config, point_demonstrators.demonstrations(world, truth, 0, config.demos.heldout)
+    return two_goals("each")
 
 
 def test_a_run_has_one_more_iteration_under_the_constraint_that_is_handed_back(

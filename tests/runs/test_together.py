@@ -12,35 +12,17 @@ from ringfence.constraints.linear import parse_inequality
 from ringfence.disk import read_json
 from ringfence.errors import InvalidInput
 from ringfence.objects import Demonstrations, Problem
-from ringfence.reproduce import experiment, point_demonstrators
-from ringfence.reproduce.demonstrate import configuration
-from ringfence.reproduce.solves import constraint_of
 from ringfence.runs import driver
-from ringfence.runs.config import Config, make_world
+from ringfence.runs.config import Config
 from ringfence.runs.together import joined
-from small_worlds import result
+from small_worlds import result, two_goals
 
 pytest.importorskip("jax")
 
 
 @pytest.fixture(scope="module")
 def shown() -> tuple[Config, Demonstrations]:
-    """A small game on two goals of a point, for one policy."""
-    file = experiment.read("multitask")
-    variant = file.variants["table-2"]
-    config = configuration(file, variant, 0)
-    small = replace(
-        config.solver, env_steps=512, copies=8, steps=32, minibatches=2, passes=1, hidden=(16,),
-        evaluation_episodes=4,
-    )  # fmt: skip
-    game = replace(config.game, iterations=2, extra=0, policies="one")
-    opening = replace(config.opening, steps=20, probe=False)  # so short a training earns nothing
-    config = replace(config, solver=small, game=game, opening=opening)
-    world = make_world(config.world)
-    truth = constraint_of(variant.get("training")["constraint"], variant.get("training"), world)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(point_demonstrators, "EPISODES", 6)
-        return config, point_demonstrators.demonstrations(world, truth, 0, 0.3)
+    return two_goals("one")
 
 
 def played(run: Path, shown: tuple[Config, Demonstrations], workers: int = 1) -> Path:
